@@ -1,0 +1,268 @@
+//! The certificate: how good a point is, computed from the point alone.
+//!
+//! Nothing here is shared with a solver, and every sum carries its rounding errors along, so that the numbers describe the
+//! point and not the way to it. With r = gamma - mu (gamma the gradient in signed variables, mu the multiplier of the group),
+//!
+//! ```text
+//! dual    D = -q(x)
+//! gap     P - D = sum_i ( beta_i r_i - min(lower_i r_i, upper_i r_i) )      each term >= 0
+//! primal  P = D + gap
+//! ```
+//!
+//! which for classification is P = 1/2 w'w + sum_i u_i max(0, 1 - y_i f(x_i)) with f's bias -mu. With infinite bounds (hard
+//! margin) w is scaled until every point has margin 1: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
+
+use crate::kernel::{GramMatrix, Points, weighted_columns};
+use crate::kkt::{ends, violation};
+use crate::linalg::compensated::{self, Sum};
+use crate::problem::DualProblem;
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// The quality of a point of the dual.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// P, an upper bound of the optimal value.
+    pub primal_objective: f64,
+    /// D, a lower bound of it.
+    pub dual_objective: f64,
+    /// P - D.
+    pub duality_gap: f64,
+    /// The gap over max(1, |D|).
+    pub relative_gap: f64,
+    /// Largest m - M over the groups, at least 0.
+    pub kkt_violation: f64,
+    /// Largest deviation of a group's sum from its fixed value.
+    pub equality_residual: f64,
+    /// Largest excess over a bound.
+    pub box_residual: f64,
+    /// Size of the rounding errors in a float64 gradient: a smaller violation means nothing.
+    pub precision_floor: f64,
+    /// Multiplier of each group.
+    pub multipliers: Vec<f64>,
+    /// All biases that each group allows.
+    pub bias_intervals: Vec<(f64, f64)>,
+    /// Variables strictly between their bounds.
+    pub n_free: usize,
+    /// Variables at their bound away from 0.
+    pub n_bounded: usize,
+    /// The gradient in the user's variables, Hx - c.
+    pub gradient: Vec<f64>,
+}
+
+impl Certificate {
+    /// For a point whose products are not known: no value is claimed.
+    pub(crate) fn unknown(problem: &DualProblem) -> Self {
+        let beta = problem.start();
+        let n_bounded = (0..beta.len())
+            .filter(|&i| problem.is_bounded(i, beta[i]))
+            .count();
+        Self {
+            primal_objective: f64::NAN,
+            dual_objective: f64::NAN,
+            duality_gap: f64::NAN,
+            relative_gap: f64::NAN,
+            kkt_violation: f64::NAN,
+            equality_residual: problem
+                .residuals(beta)
+                .iter()
+                .fold(0.0, |m, r| r.abs().max(m)),
+            box_residual: 0.0,
+            precision_floor: f64::NAN,
+            multipliers: vec![0.0; problem.n_groups()],
+            bias_intervals: vec![(f64::NEG_INFINITY, f64::INFINITY); problem.n_groups()],
+            n_free: beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
+            n_bounded,
+            gradient: vec![f64::NAN; beta.len()],
+        }
+    }
+
+    /// What may be called optimal: the violation is within `tol`, or within the floor that rounding sets.
+    pub fn judge(&self, tol: f64) -> Option<SolverStatus> {
+        if self.kkt_violation <= tol {
+            Some(SolverStatus::Optimal)
+        } else if self.kkt_violation <= self.precision_floor {
+            Some(SolverStatus::OptimalToPrecision)
+        } else {
+            None
+        }
+    }
+}
+
+/// Certifies `beta`. `linear_points` are the points behind a linear kernel: its products are then formed through w = sum of
+/// `beta_j x_j` in twice the working precision, and the entries' own rounding drops out. A given `bias` is judged as it is (the
+/// primal value is that of the model with this bias), else the best multiplier is taken.
+pub fn certify(
+    gram: &GramMatrix<'_>,
+    linear_points: Option<&Points<'_>>,
+    problem: &DualProblem,
+    beta: &[f64],
+    bias: Option<f64>,
+    threads: &Threads,
+) -> Certificate {
+    let support: Vec<usize> = (0..beta.len()).filter(|&j| beta[j] != 0.0).collect();
+    let sums = weighted_columns(gram, &support, beta, threads);
+    let product: Vec<(f64, f64)> = match linear_points {
+        Some(points) => linear_products(points, beta),
+        None => (0..beta.len())
+            .map(|i| (sums.at(i).0, sums.at(i).1))
+            .collect(),
+    };
+    let p = problem.linear();
+    let gradient: Vec<f64> = product
+        .iter()
+        .zip(p)
+        .map(|((high, low), p)| (high - p) + low)
+        .collect();
+    let largest = p
+        .iter()
+        .enumerate()
+        .map(|(i, p)| sums.at(i).2 + p.abs())
+        .fold(0.0, f64::max);
+    let floor = 4.0 * f64::EPSILON * largest;
+    let ends = ends(problem, beta, &gradient);
+    let n_groups = problem.n_groups();
+    // Inside, multipliers belong to the centred linear term; outside to the one that was given.
+    let multipliers: Vec<f64> = match bias {
+        Some(bias) => problem
+            .offsets()
+            .iter()
+            .map(|offset| -bias + offset)
+            .collect(),
+        None => ends
+            .iter()
+            .take(n_groups)
+            .map(crate::kkt::Ends::multiplier)
+            .collect(),
+    };
+
+    let mut dual = Sum::default();
+    for (i, &b) in beta.iter().enumerate() {
+        dual.add_product(-0.5 * b, product[i].0);
+        dual.add_product(-0.5 * b, product[i].1);
+        dual.add_product(b, p[i]);
+        if n_groups > 0 {
+            dual.add_product(b, problem.offsets()[problem.group(i)]);
+        }
+    }
+    let dual = dual.value();
+
+    let residual =
+        |i: usize| gradient[i] - multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
+    let hard_margin =
+        (0..beta.len()).all(|i| problem.lower()[i].min(-problem.upper()[i]).is_infinite());
+    let gap = if hard_margin {
+        hard_margin_gap(problem, beta, &product, &multipliers, dual)
+    } else {
+        gap(problem, beta, residual)
+    };
+
+    let shift = |interval: (f64, f64), g: usize| {
+        let offset = problem.offsets().get(g).copied().unwrap_or(0.0);
+        (interval.0 + offset, interval.1 + offset)
+    };
+    let excess = |i: usize| {
+        (problem.lower()[i] - beta[i])
+            .max(beta[i] - problem.upper()[i])
+            .max(0.0)
+    };
+    let n_bounded = (0..beta.len())
+        .filter(|&i| problem.is_bounded(i, beta[i]))
+        .count();
+    Certificate {
+        primal_objective: dual + gap,
+        dual_objective: dual,
+        duality_gap: gap,
+        relative_gap: gap / dual.abs().max(1.0),
+        kkt_violation: violation(problem, &ends),
+        equality_residual: problem
+            .residuals(beta)
+            .iter()
+            .fold(0.0, |m, r| r.abs().max(m)),
+        box_residual: (0..beta.len()).map(excess).fold(0.0, f64::max),
+        precision_floor: floor,
+        multipliers: multipliers
+            .iter()
+            .zip(problem.offsets())
+            .map(|(mu, offset)| mu - offset)
+            .collect(),
+        bias_intervals: ends
+            .iter()
+            .take(n_groups)
+            .enumerate()
+            .map(|(g, e)| shift(e.bias_interval(), g))
+            .collect(),
+        n_free: support.len() - n_bounded,
+        n_bounded,
+        gradient: (0..beta.len())
+            .map(|i| {
+                problem.signs()[i]
+                    * (gradient[i] - problem.offsets().get(problem.group(i)).unwrap_or(&0.0))
+            })
+            .collect(),
+    }
+}
+
+/// P - D for finite bounds; infinite where an infinite bound is pushed against.
+fn gap(problem: &DualProblem, beta: &[f64], residual: impl Fn(usize) -> f64) -> f64 {
+    let mut gap = Sum::default();
+    for (i, &b) in beta.iter().enumerate() {
+        let r = residual(i);
+        if r != 0.0 {
+            let far = if r > 0.0 {
+                problem.lower()[i]
+            } else {
+                problem.upper()[i]
+            };
+            if far.is_infinite() {
+                return f64::INFINITY;
+            }
+            gap.add_product(b - far, r);
+        }
+    }
+    gap.value()
+}
+
+/// P - D where every bound is infinite and c = 1.
+fn hard_margin_gap(
+    problem: &DualProblem,
+    beta: &[f64],
+    product: &[(f64, f64)],
+    multipliers: &[f64],
+    dual: f64,
+) -> f64 {
+    let mut norm = Sum::default();
+    let mut margin = f64::INFINITY;
+    for (i, &b) in beta.iter().enumerate() {
+        norm.add_product(b, product[i].0);
+        norm.add_product(b, product[i].1);
+        let mu = multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
+        let value = (product[i].0 - mu) + product[i].1;
+        let wanted = (problem.linear()[i]) * problem.signs()[i];
+        margin = margin.min(problem.signs()[i] * value / wanted);
+    }
+    if margin > 0.0 {
+        (0.5 * norm.value() / (margin * margin) - dual).max(0.0)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// X (X' beta), both products in twice the working precision.
+fn linear_products(points: &Points<'_>, beta: &[f64]) -> Vec<(f64, f64)> {
+    let d = points.n_features();
+    let (mut high, mut low, mut unused) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
+    for (j, &b) in beta.iter().enumerate().filter(|(_, b)| **b != 0.0) {
+        compensated::axpy(b, points.row(j), &mut high, &mut low, &mut unused);
+    }
+    (0..points.len())
+        .map(|i| {
+            let mut sum = Sum::default();
+            for (k, &x) in points.row(i).iter().enumerate() {
+                sum.add_product(x, high[k]);
+                sum.add(x * low[k]);
+            }
+            sum.parts()
+        })
+        .collect()
+}

@@ -1,0 +1,196 @@
+//! The free set: the variables whose block of the matrix is factored, tied to the factor in one order.
+//!
+//! The factor is that of K + rho 1_G 1_G' (per group G). The shift changes nothing on directions that keep the sums of the groups,
+//! and makes the block positive definite exactly when K is so on them.
+
+use crate::cholesky::{PackedCholesky, Pending, Pivot};
+use crate::kernel::GramMatrix;
+use crate::problem::DualProblem;
+use crate::threads::Threads;
+
+/// Rows below which solving a block on several threads costs more than it brings.
+const PARALLEL_ROWS: usize = 400;
+
+/// Variables and factor, in the order in which they were appended.
+#[derive(Debug)]
+pub(super) struct FreeSet<'a> {
+    gram: &'a GramMatrix<'a>,
+    problem: &'a DualProblem,
+    threads: &'a Threads,
+    shift: f64,
+    members: Vec<usize>,
+    factor: PackedCholesky,
+}
+
+impl<'a> FreeSet<'a> {
+    pub(super) fn new(
+        gram: &'a GramMatrix<'a>,
+        problem: &'a DualProblem,
+        threads: &'a Threads,
+    ) -> Self {
+        let mean = gram.diagonal().iter().map(|d| d.abs()).sum::<f64>() / gram.len() as f64;
+        let shift = match problem.n_groups() {
+            0 => 0.0,
+            _ if mean > 0.0 => mean,
+            _ => 1.0,
+        };
+        Self {
+            gram,
+            problem,
+            threads,
+            shift,
+            members: Vec::new(),
+            factor: PackedCholesky::new(),
+        }
+    }
+
+    pub(super) fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn factor(&mut self) -> &mut PackedCholesky {
+        &mut self.factor
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.members.clear();
+        self.factor.clear();
+    }
+
+    /// An entry of the shifted matrix.
+    #[inline]
+    pub(super) fn entry(&self, row: &[f64], i: usize, j: usize) -> f64 {
+        if self.problem.group(i) == self.problem.group(j) {
+            row[j] + self.shift
+        } else {
+            row[j]
+        }
+    }
+
+    /// Removes the variables at these places of the order (ascending), and their entries of the vectors carried along.
+    pub(super) fn delete(
+        &mut self,
+        places: &[usize],
+        rhs: &mut [&mut Vec<f64>],
+        pending: Option<&mut Pending>,
+    ) {
+        self.factor.delete(places, rhs, pending);
+        for &place in places.iter().rev() {
+            self.members.remove(place);
+        }
+    }
+
+    /// Forms the block of rows that `variables` would append.
+    pub(super) fn prepare(&self, variables: &[usize], pending: &mut Pending) {
+        let panels = pending.start(variables.len(), self.len());
+        for (panel, part) in panels
+            .iter_mut()
+            .zip(variables.chunks(crate::cholesky::panel::LANES))
+        {
+            for (lane, &i) in part.iter().enumerate() {
+                let row = self.gram.row(i);
+                for (column, &j) in panel.iter_mut().zip(&self.members) {
+                    column[lane] = self.entry(row, i, j);
+                }
+            }
+        }
+        let (panels, width) = pending.panels_mut();
+        self.threads
+            .for_each_chunk(panels, 1, width > PARALLEL_ROWS, |_, panel| {
+                self.factor.forward_panel_in_place(&mut panel[0][..width]);
+            });
+        pending.form_schur(|a, b| {
+            let (i, j) = (variables[a], variables[b]);
+            self.entry(self.gram.row(i), i, j)
+        });
+    }
+
+    /// Appends row `at` of the block, which is variable i.
+    pub(super) fn append(
+        &mut self,
+        pending: &mut Pending,
+        at: usize,
+        i: usize,
+        rank_tol: f64,
+    ) -> Pivot {
+        let pivot = self.factor.append_pending(pending, at, rank_tol);
+        if pivot == Pivot::Appended {
+            self.members.push(i);
+        }
+        pivot
+    }
+
+    /// The columns of A' for the groups, as vectors over the free set.
+    fn indicator(&self, group: usize) -> Vec<f64> {
+        self.members
+            .iter()
+            .map(|&i| f64::from(u8::from(self.problem.group(i) == group)))
+            .collect()
+    }
+
+    /// B = L^-1 A', a column a group.
+    pub(super) fn solved_indicators(&self) -> Vec<Vec<f64>> {
+        (0..self.problem.n_groups())
+            .map(|g| {
+                let mut column = self.indicator(g);
+                self.factor.forward_in_place(&mut column);
+                column
+            })
+            .collect()
+    }
+
+    /// Takes the mean of each group's entries out of a step, so that it keeps the sums to the last bit it can.
+    pub(super) fn balance(&self, step: &mut [f64], extra: Option<(usize, f64)>) {
+        for g in 0..self.problem.n_groups() {
+            let member = |i: usize| self.problem.group(i) == g;
+            let (mut sum, mut count) = (0.0, 0_usize);
+            for (&i, s) in self.members.iter().zip(step.iter()) {
+                if member(i) {
+                    sum += s;
+                    count += 1;
+                }
+            }
+            if let Some((i, s)) = extra
+                && member(i)
+            {
+                sum += s;
+            }
+            if count > 0 {
+                let mean = sum / count as f64;
+                for (&i, s) in self.members.iter().zip(step.iter_mut()) {
+                    if member(i) {
+                        *s -= mean;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Solves (B'B) mu = r for the one or two columns of B; a group without a member gets 0.
+pub(super) fn solve_multipliers(b: &[Vec<f64>], r: &[f64]) -> Vec<f64> {
+    use crate::linalg::vector::dot;
+    match b {
+        [] => Vec::new(),
+        [b] => {
+            let bb = dot(b, b);
+            vec![if bb > 0.0 { r[0] / bb } else { 0.0 }]
+        }
+        [b0, b1, ..] => {
+            let (aa, ab, bb) = (dot(b0, b0), dot(b0, b1), dot(b1, b1));
+            if aa == 0.0 || bb == 0.0 {
+                let one = |square: f64, r: f64| if square > 0.0 { r / square } else { 0.0 };
+                return vec![one(aa, r[0]), one(bb, r[1])];
+            }
+            let determinant = aa * bb - ab * ab;
+            vec![
+                (bb * r[0] - ab * r[1]) / determinant,
+                (aa * r[1] - ab * r[0]) / determinant,
+            ]
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Settings of the method; the only place where their defaults stand.
+
+use crate::error::{Error, Result};
+
+/// What may be set.
+#[derive(Clone, Debug)]
+pub struct CmuSettings {
+    /// Largest KKT violation of an optimal point, in units of the decision function.
+    pub tol: f64,
+    /// Most cycles; `None` for no limit.
+    pub max_iter: Option<usize>,
+    /// An up-cycle ends when the free set has grown by this share ...
+    pub growth: f64,
+    /// ... but at least by this many variables.
+    pub least_growth: usize,
+    /// A squared pivot of at most this share of its diagonal marks a dependent variable.
+    pub rank_tol: f64,
+    /// Most repeats of a full Newton step with a recomputed gradient.
+    pub max_refinements: usize,
+    /// Cycles without any progress before a rescue.
+    pub patience: usize,
+}
+
+impl Default for CmuSettings {
+    fn default() -> Self {
+        Self {
+            tol: 1e-10,
+            max_iter: None,
+            growth: 0.5,
+            least_growth: 10,
+            rank_tol: 1e-12,
+            max_refinements: 4,
+            patience: 25,
+        }
+    }
+}
+
+impl CmuSettings {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// If one is out of range.
+    pub fn validate(&self) -> Result<()> {
+        let check = |ok: bool, argument, expected, got: String| {
+            if ok {
+                Ok(())
+            } else {
+                Err(Error::Value {
+                    argument,
+                    expected,
+                    got,
+                })
+            }
+        };
+        check(
+            self.tol > 0.0 && self.tol.is_finite(),
+            "tol",
+            "a finite number above 0",
+            self.tol.to_string(),
+        )?;
+        check(
+            self.max_iter != Some(0),
+            "max_iter",
+            "at least 1, or no limit",
+            "0".into(),
+        )?;
+        check(
+            self.growth > 0.0,
+            "growth",
+            "a number above 0",
+            self.growth.to_string(),
+        )?;
+        check(
+            self.least_growth > 0,
+            "least_growth",
+            "at least 1",
+            "0".into(),
+        )?;
+        check(
+            (0.0..1e-2).contains(&self.rank_tol),
+            "rank_tol",
+            "a number from 0 to 0.01",
+            self.rank_tol.to_string(),
+        )?;
+        check(self.patience > 0, "patience", "at least 1", "0".into())
+    }
+}

@@ -1,0 +1,125 @@
+//! Declaring optimality, on a gradient computed from the point alone.
+
+use super::optimality::current_violation;
+use super::phase::Phase;
+use super::rescue::Watch;
+use super::settings::CmuSettings;
+use super::state::State;
+use super::up_cycle::{Ended, Limits, up_cycle};
+use crate::cholesky::Pivot;
+use crate::observer::Monitor;
+use crate::status::SolverStatus;
+
+/// Rows up to which a matrix that may be indefinite is factored in full before its KKT point is called optimal.
+const CONVEXITY_ROWS: usize = 2000;
+
+/// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows.
+pub(super) fn target(tol: f64, floor: f64) -> f64 {
+    (tol - 0.25 * floor).max(0.75 * floor)
+}
+
+/// The phase.
+pub(super) fn run(
+    state: &mut State<'_>,
+    watch: &mut Watch,
+    settings: &CmuSettings,
+    known_convex: bool,
+) -> Phase {
+    state.restore_sums();
+    state.refresh_gradient();
+    let violation = current_violation(state);
+    watch.checked(violation);
+    let status = if violation <= settings.tol {
+        SolverStatus::Optimal
+    } else if violation <= state.floor {
+        if watch.polish(violation) {
+            // A Newton step from the exact gradient costs little and takes the point well below the floor.
+            return Phase::Sweep;
+        }
+        SolverStatus::OptimalToPrecision
+    } else if watch.stands_still(settings.patience) {
+        return Phase::Rescue;
+    } else {
+        return Phase::UpCycle;
+    };
+    if known_convex || is_convex(state, settings) {
+        Phase::Done(status)
+    } else {
+        Phase::Done(SolverStatus::Stationary)
+    }
+}
+
+/// Rounding errors of the gradient are at most about this, for a positive semidefinite matrix. Cheap: O(n).
+pub(super) fn floor_bound(state: &State<'_>) -> f64 {
+    let diagonal = state.gram.diagonal();
+    let root = |i: usize| diagonal[i].abs().sqrt();
+    let (mut sum, mut largest) = (0.0, 0.0_f64);
+    for (i, b) in state.beta.iter().enumerate() {
+        sum += root(i) * b.abs();
+        largest = largest.max(root(i));
+    }
+    let p = state
+        .problem
+        .linear()
+        .iter()
+        .fold(0.0_f64, |m, p| m.max(p.abs()));
+    4.0 * f64::EPSILON * (p + largest * sum)
+}
+
+/// Looks for negative curvature in the rest of the matrix (beyond [`CONVEXITY_ROWS`]: in the block of the support vectors) by
+/// completing the factor.
+fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
+    let mut rest: Vec<usize> = (0..state.n())
+        .filter(|i| !state.free_set.members().contains(i))
+        .collect();
+    if state.n() > CONVEXITY_ROWS {
+        rest.retain(|&i| state.beta[i] != 0.0);
+        rest.truncate(CONVEXITY_ROWS);
+    }
+    let mut pending = crate::cholesky::Pending::default();
+    for chunk in rest.chunks(64) {
+        state.free_set.prepare(chunk, &mut pending);
+        for (at, &i) in chunk.iter().enumerate() {
+            if let Pivot::Indefinite(square) =
+                state
+                    .free_set
+                    .append(&mut pending, at, i, settings.rank_tol)
+            {
+                state.info.most_negative_curvature = state.info.most_negative_curvature.min(square);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The phase for a matrix that is not positive semidefinite: pair steps down to a KKT point.
+pub(super) fn stationary(
+    state: &mut State<'_>,
+    watch: &mut Watch,
+    settings: &CmuSettings,
+    monitor: &mut Monitor<'_>,
+) -> Phase {
+    let limits = Limits {
+        n_free: usize::MAX,
+        steps: 10 * state.n() + 1000,
+    };
+    let (ended, _) = up_cycle(state, target(settings.tol, state.floor), limits, monitor);
+    match ended {
+        Ended::Unbounded => return Phase::Done(SolverStatus::Unbounded),
+        Ended::Told(status) => return Phase::Done(status),
+        Ended::Grown | Ended::NoPair => {}
+    }
+    state.restore_sums();
+    state.refresh_gradient();
+    state.info.n_cycles += 1;
+    let violation = current_violation(state);
+    watch.note(state, violation);
+    if violation <= settings.tol.max(state.floor) {
+        Phase::Done(SolverStatus::Stationary)
+    } else if watch.stands_still(settings.patience) {
+        Phase::Done(SolverStatus::Stalled)
+    } else {
+        Phase::Stationary
+    }
+}

@@ -1,0 +1,219 @@
+//! The kernel functions, from dot products and squared norms.
+
+use crate::error::{Error, Result};
+use crate::linalg::exp;
+use crate::linalg::simd::{Routine, dispatch};
+
+/// A kernel and its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kernel {
+    /// x'y
+    Linear,
+    /// (gamma x'y + coef0)^degree
+    Polynomial {
+        /// Factor of the dot product.
+        gamma: f64,
+        /// Constant term.
+        coef0: f64,
+        /// Exponent.
+        degree: i32,
+    },
+    /// exp(-gamma |x - y|^2); the diagonal is exactly 1.
+    Rbf {
+        /// Inverse squared width.
+        gamma: f64,
+    },
+    /// tanh(gamma x'y + coef0); not positive semidefinite in general.
+    Sigmoid {
+        /// Factor of the dot product.
+        gamma: f64,
+        /// Constant term.
+        coef0: f64,
+    },
+    /// exp(-gamma |x - y|_1); no matrix product helps here.
+    Laplacian {
+        /// Inverse width.
+        gamma: f64,
+    },
+}
+
+impl Kernel {
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// If the name is unknown or a parameter is out of range.
+    pub fn parse(name: &str, gamma: f64, degree: i64, coef0: f64) -> Result<Self> {
+        let bad = |argument, expected, got: String| {
+            Err(Error::Value {
+                argument,
+                expected,
+                got,
+            })
+        };
+        if name != "linear" && !(gamma.is_finite() && gamma >= 0.0) {
+            return bad("gamma", "a finite number, at least 0", gamma.to_string());
+        }
+        if !coef0.is_finite() {
+            return bad("coef0", "a finite number", coef0.to_string());
+        }
+        match name {
+            "linear" => Ok(Self::Linear),
+            "rbf" => Ok(Self::Rbf { gamma }),
+            "laplacian" => Ok(Self::Laplacian { gamma }),
+            "sigmoid" => Ok(Self::Sigmoid { gamma, coef0 }),
+            "poly" => match i32::try_from(degree) {
+                Ok(degree) if degree >= 0 => Ok(Self::Polynomial {
+                    gamma,
+                    coef0,
+                    degree,
+                }),
+                _ => bad(
+                    "degree",
+                    "an integer from 0 to 2147483647",
+                    degree.to_string(),
+                ),
+            },
+            _ => bad(
+                "kernel",
+                "one of 'linear', 'poly', 'rbf', 'sigmoid', 'laplacian'",
+                format!("'{name}'"),
+            ),
+        }
+    }
+
+    /// The name used in messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Polynomial { .. } => "polynomial",
+            Self::Rbf { .. } => "RBF",
+            Self::Sigmoid { .. } => "sigmoid",
+            Self::Laplacian { .. } => "Laplacian",
+        }
+    }
+
+    /// Whether every kernel matrix is positive semidefinite.
+    pub fn is_positive_semidefinite(&self) -> bool {
+        match self {
+            Self::Linear | Self::Rbf { .. } | Self::Laplacian { .. } => true,
+            Self::Polynomial { gamma, coef0, .. } => *gamma >= 0.0 && *coef0 >= 0.0,
+            Self::Sigmoid { .. } => false,
+        }
+    }
+
+    /// Whether squared norms are needed.
+    pub(super) fn needs_norms(&self) -> bool {
+        matches!(self, Self::Rbf { .. })
+    }
+
+    /// Turns dot products x'y_j into kernel values, in place. `norm` and `norms` are the squared norms of x and y_j
+    /// (read by the RBF kernel alone).
+    pub(super) fn finish_row(&self, row: &mut [f64], norm: f64, norms: &[f64]) {
+        match *self {
+            Self::Linear => {}
+            Self::Polynomial {
+                gamma,
+                coef0,
+                degree,
+            } => dispatch(PolynomialRow {
+                row,
+                gamma,
+                coef0,
+                degree,
+            }),
+            Self::Rbf { gamma } => dispatch(RbfRow {
+                row,
+                norm,
+                norms,
+                gamma,
+            }),
+            Self::Sigmoid { gamma, coef0 } => {
+                for value in row {
+                    *value = (gamma * *value + coef0).tanh();
+                }
+            }
+            Self::Laplacian { .. } => unreachable!("made from differences, not from dot products"),
+        }
+    }
+}
+
+struct RbfRow<'a> {
+    row: &'a mut [f64],
+    norm: f64,
+    norms: &'a [f64],
+    gamma: f64,
+}
+
+impl Routine for RbfRow<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for (value, norm) in self.row.iter_mut().zip(self.norms) {
+            let distance = (self.norm + norm) - 2.0 * *value;
+            // Rounding can make a distance negative, never the product of two equal rows (points.rs).
+            let distance = if distance < 0.0 { 0.0 } else { distance };
+            *value = exp::exp::<FMA>(-self.gamma * distance);
+        }
+    }
+}
+
+struct PolynomialRow<'a> {
+    row: &'a mut [f64],
+    gamma: f64,
+    coef0: f64,
+    degree: i32,
+}
+
+impl Routine for PolynomialRow<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for value in self.row.iter_mut() {
+            *value = self.gamma * *value + self.coef0;
+        }
+        match self.degree {
+            0 => self.row.fill(1.0),
+            1 => {}
+            2 => self.row.iter_mut().for_each(|v| *v *= *v),
+            3 => self.row.iter_mut().for_each(|v| *v = *v * *v * *v),
+            _ => {
+                let degree = self.degree;
+                self.row.iter_mut().for_each(|v| *v = v.powi(degree));
+            }
+        }
+    }
+}
+
+/// `row[j] = exp(-gamma sum_k |x_k - columns[k][j]|)`.
+pub(super) fn laplacian_row(x: &[f64], columns: &[f64], gamma: f64, row: &mut [f64]) {
+    dispatch(LaplacianRow {
+        x,
+        columns,
+        gamma,
+        row,
+    });
+}
+
+struct LaplacianRow<'a> {
+    x: &'a [f64],
+    /// The other points, feature by feature.
+    columns: &'a [f64],
+    gamma: f64,
+    row: &'a mut [f64],
+}
+
+impl Routine for LaplacianRow<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        self.row.fill(0.0);
+        for (x, column) in self.x.iter().zip(self.columns.chunks_exact(self.row.len())) {
+            for (sum, y) in self.row.iter_mut().zip(column) {
+                *sum += (x - y).abs();
+            }
+        }
+        for value in self.row.iter_mut() {
+            *value = exp::exp::<FMA>(-self.gamma * *value);
+        }
+    }
+}

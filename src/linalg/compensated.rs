@@ -1,0 +1,191 @@
+//! Sums that carry their own rounding errors.
+//!
+//! Products and additions are split into result and error without loss (Ogita, Rump and Oishi, *Accurate sum and dot
+//! product*, SIAM J. Sci. Comput. 26, 2005, algorithms `TwoSum`, `TwoProduct`, `Dot2`); the result is as good as if computed in
+//! twice the working precision and rounded once.
+
+use super::simd::{Routine, dispatch};
+use super::vector::LANES;
+
+/// A sum with its accumulated error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    high: f64,
+    low: f64,
+}
+
+impl Sum {
+    /// Adds one number.
+    #[inline]
+    pub fn add(&mut self, value: f64) {
+        let (sum, error) = two_sum(self.high, value);
+        self.high = sum;
+        self.low += error;
+    }
+
+    /// Adds a product, with its rounding error.
+    #[inline]
+    pub fn add_product(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        self.add(product);
+        self.low += product_error(a, b, product);
+    }
+
+    /// The total as two numbers.
+    pub fn parts(self) -> (f64, f64) {
+        let value = self.value();
+        (
+            value,
+            if value.is_finite() {
+                (self.high - value) + self.low
+            } else {
+                0.0
+            },
+        )
+    }
+
+    /// The rounded total.
+    pub fn value(self) -> f64 {
+        // An overflow leaves NaN in the error term; the sum itself is then the honest answer.
+        if self.low.is_finite() {
+            self.high + self.low
+        } else {
+            self.high
+        }
+    }
+}
+
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
+/// a * b - product, exactly, also without a fused multiply-add (Dekker's splitting).
+#[inline]
+fn product_error(a: f64, b: f64, product: f64) -> f64 {
+    split_error(a, b, product)
+}
+
+#[inline(always)]
+fn split(a: f64) -> (f64, f64) {
+    const FACTOR: f64 = 134_217_729.0; // 2^27 + 1
+    let scaled = FACTOR * a;
+    let high = scaled - (scaled - a);
+    (high, a - high)
+}
+
+#[inline(always)]
+fn split_error(a: f64, b: f64, product: f64) -> f64 {
+    let (a_high, a_low) = split(a);
+    let (b_high, b_low) = split(b);
+    ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+}
+
+/// high + low += a x, elementwise, with the rounding errors kept in `low`, and magnitude += |a| |x|.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn axpy(a: f64, x: &[f64], high: &mut [f64], low: &mut [f64], magnitude: &mut [f64]) {
+    assert!(x.len() == high.len() && x.len() == low.len() && x.len() == magnitude.len());
+    dispatch(Axpy {
+        a,
+        x,
+        high,
+        low,
+        magnitude,
+    });
+}
+
+struct Axpy<'a> {
+    a: f64,
+    x: &'a [f64],
+    high: &'a mut [f64],
+    low: &'a mut [f64],
+    magnitude: &'a mut [f64],
+}
+
+impl Axpy<'_> {
+    #[inline(always)]
+    fn element<const FMA: bool>(
+        a: f64,
+        x: f64,
+        high: &mut f64,
+        low: &mut f64,
+        magnitude: &mut f64,
+    ) {
+        let product = a * x;
+        *magnitude += product.abs();
+        let product_error = if FMA {
+            a.mul_add(x, -product)
+        } else {
+            split_error(a, x, product)
+        };
+        let (sum, error) = two_sum(*high, product);
+        *high = sum;
+        *low += error + product_error;
+    }
+}
+
+impl Routine for Axpy<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let (x_blocks, x_rest) = self.x.as_chunks::<LANES>();
+        let (high_blocks, high_rest) = self.high.as_chunks_mut::<LANES>();
+        let (low_blocks, low_rest) = self.low.as_chunks_mut::<LANES>();
+        let (size_blocks, size_rest) = self.magnitude.as_chunks_mut::<LANES>();
+        for (((x, high), low), size) in x_blocks
+            .iter()
+            .zip(high_blocks)
+            .zip(low_blocks)
+            .zip(size_blocks)
+        {
+            for l in 0..LANES {
+                Self::element::<FMA>(self.a, x[l], &mut high[l], &mut low[l], &mut size[l]);
+            }
+        }
+        for (((x, high), low), size) in x_rest.iter().zip(high_rest).zip(low_rest).zip(size_rest) {
+            Self::element::<FMA>(self.a, *x, high, low, size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_what_plain_sums_lose() {
+        let mut sum = Sum::default();
+        for value in [1e16, 1.0, -1e16, 1.0] {
+            sum.add(value);
+        }
+        assert_eq!(sum.value(), 2.0);
+        let mut sum = Sum::default();
+        sum.add_product(1.0 + f64::EPSILON, 1.0 + f64::EPSILON);
+        sum.add(-1.0 - 2.0 * f64::EPSILON);
+        assert_eq!(sum.value(), f64::EPSILON * f64::EPSILON);
+    }
+
+    #[test]
+    fn vectors_are_summed_like_scalars() {
+        for n in [1, 7, 8, 9, 40] {
+            let x: Vec<f64> = (0..n).map(|i| (f64::from(i) * 0.7).sin()).collect();
+            let zeros = vec![0.0; x.len()];
+            let (mut high, mut low, mut size) = (zeros.clone(), zeros.clone(), zeros);
+            for a in [1e9, 0.1, -1e9, 1e-7] {
+                axpy(a, &x, &mut high, &mut low, &mut size);
+            }
+            for (i, &value) in x.iter().enumerate() {
+                let mut sum = Sum::default();
+                for a in [1e9, 0.1, -1e9, 1e-7] {
+                    sum.add_product(a, value);
+                }
+                assert_eq!(high[i] + low[i], sum.value());
+                assert!(size[i] >= 2e9 * value.abs());
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The exponential of many numbers at once.
+//!
+//! x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor polynomial of degree 13 (remainder below 5e-18 there), and
+//! 2^k by writing k into the exponent bits, in two factors so that results below the normal range round once, as
+//! they should. No branch and no conversion to integers, so the loop vectorises. The error is below one unit in the last
+//! place over the whole range (tested against the C library's).
+
+use super::simd::{Routine, dispatch, fma};
+use super::vector::LANES;
+
+/// Below this everything rounds to zero, above the other everything is infinite.
+const SMALLEST: f64 = -746.0;
+const LARGEST: f64 = 710.0;
+
+const LOG2_E: f64 = std::f64::consts::LOG2_E;
+/// ln 2 in two parts; the first has 21 trailing zeros, so k times it is exact.
+const LN2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
+const LN2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
+/// Adding this rounds to an integer, which then sits in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+/// The same, plus the exponent bias.
+const ROUND_BIASED: f64 = ROUND + 1023.0;
+
+/// 1/k! for k = 13 down to 2.
+const TAYLOR: [f64; 12] = [
+    1.0 / 6_227_020_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 39_916_800.0,
+    1.0 / 3_628_800.0,
+    1.0 / 362_880.0,
+    1.0 / 40_320.0,
+    1.0 / 5_040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+];
+
+/// e^x for one number, inlined into a vectorised loop. NaN gives NaN.
+#[inline(always)]
+pub(crate) fn exp<const FMA: bool>(x: f64) -> f64 {
+    // Written so that NaN falls through both comparisons.
+    let x = if x < SMALLEST { SMALLEST } else { x };
+    let x = if x > LARGEST { LARGEST } else { x };
+    let k = (x * LOG2_E + ROUND) - ROUND;
+    let r = fma::<FMA>(-k, LN2_LOW, fma::<FMA>(-k, LN2_HIGH, x));
+    let mut q = TAYLOR[0];
+    for c in &TAYLOR[1..] {
+        q = fma::<FMA>(q, r, *c);
+    }
+    let e = 1.0 + fma::<FMA>(r * r, q, r);
+    let half = (0.5 * k + ROUND) - ROUND;
+    e * power_of_two(half) * power_of_two(k - half)
+}
+
+/// 2^k for an integer k in the exponent range of normal numbers.
+#[inline(always)]
+fn power_of_two(k: f64) -> f64 {
+    f64::from_bits((k + ROUND_BIASED).to_bits() << 52)
+}
+
+/// Replaces every x by e^x.
+pub fn exp_in_place(x: &mut [f64]) {
+    dispatch(Exp(x));
+}
+
+struct Exp<'a>(&'a mut [f64]);
+
+impl Routine for Exp<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let (blocks, rest) = self.0.as_chunks_mut::<LANES>();
+        for block in blocks {
+            for x in block {
+                *x = exp::<FMA>(*x);
+            }
+        }
+        for x in rest {
+            *x = exp::<FMA>(*x);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ulps(a: f64, b: f64) -> u64 {
+        a.to_bits().abs_diff(b.to_bits())
+    }
+
+    #[test]
+    fn agrees_with_the_library_over_the_whole_range() {
+        let steps = 400_000;
+        let mut x: Vec<f64> = (0..=steps)
+            .map(|i| -750.0 + 1465.0 * f64::from(i) / f64::from(steps))
+            .collect();
+        x.extend((0..2000).map(|i| -(2f64.powi(-i / 20)) * (1.0 + f64::from(i % 20) / 20.0)));
+        x.extend([
+            0.0,
+            -0.0,
+            1e-300,
+            -1e-300,
+            f64::NEG_INFINITY,
+            f64::INFINITY,
+            -745.13,
+            -708.4,
+        ]);
+        let mut y = x.clone();
+        exp_in_place(&mut y);
+        for (x, y) in x.iter().zip(&y) {
+            assert!(
+                ulps(*y, x.exp()) <= 1,
+                "exp({x:e}) = {y:e}, library {:e}",
+                x.exp()
+            );
+        }
+    }
+
+    #[test]
+    fn without_fused_operations_below_two_ulps() {
+        for i in 0..200_000 {
+            let x = -745.0 + f64::from(i) * 0.0072;
+            assert!(ulps(exp::<false>(x), x.exp()) <= 2, "exp({x:e})");
+        }
+    }
+
+    #[test]
+    fn not_a_number_stays() {
+        let mut y = [f64::NAN];
+        exp_in_place(&mut y);
+        assert!(y[0].is_nan());
+    }
+}

@@ -1,0 +1,6 @@
+//! Dense vector loops, each compiled for the instruction sets that matter.
+
+pub mod compensated;
+pub mod exp;
+pub(crate) mod simd;
+pub mod vector;

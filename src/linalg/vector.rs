@@ -1,0 +1,130 @@
+//! Products and sums over contiguous vectors.
+//!
+//! Every reduction runs over a fixed number of independent lanes, so that the order of additions, and with it the
+//! last bit of the result, depends on the length alone.
+
+use super::simd::{Routine, dispatch, fma};
+
+/// Lanes of a reduction: one AVX-512 register, two of AVX2.
+pub(crate) const LANES: usize = 8;
+
+/// x'y.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    assert_eq!(x.len(), y.len());
+    dispatch(Dot { x, y })
+}
+
+/// y += a x.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    assert_eq!(x.len(), y.len());
+    dispatch(Axpy { a, x, y });
+}
+
+/// out += sum of `a[k] * rows[k]`, four rows to a pass over `out`.
+///
+/// # Panics
+/// If a row is shorter than `out`.
+pub fn add_rows(a: &[f64], rows: &[&[f64]], out: &mut [f64]) {
+    let n = out.len();
+    let mut coefficients = a.chunks_exact(4);
+    let mut quads = rows.chunks_exact(4);
+    for (c, r) in (&mut coefficients).zip(&mut quads) {
+        dispatch(Axpy4 {
+            a: [c[0], c[1], c[2], c[3]],
+            rows: [&r[0][..n], &r[1][..n], &r[2][..n], &r[3][..n]],
+            out,
+        });
+    }
+    for (&c, r) in coefficients.remainder().iter().zip(quads.remainder()) {
+        axpy(c, &r[..n], out);
+    }
+}
+
+struct Dot<'a> {
+    x: &'a [f64],
+    y: &'a [f64],
+}
+
+impl Routine for Dot<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> f64 {
+        let (x_blocks, x_rest) = self.x.as_chunks::<{ 4 * LANES }>();
+        let (y_blocks, y_rest) = self.y.as_chunks::<{ 4 * LANES }>();
+        let mut lanes = [0.0; 4 * LANES];
+        for (x, y) in x_blocks.iter().zip(y_blocks) {
+            for l in 0..4 * LANES {
+                lanes[l] = fma::<FMA>(x[l], y[l], lanes[l]);
+            }
+        }
+        let mut sum = 0.0;
+        for (x, y) in x_rest.iter().zip(y_rest) {
+            sum = fma::<FMA>(*x, *y, sum);
+        }
+        sum + lanes.iter().sum::<f64>()
+    }
+}
+
+struct Axpy<'a> {
+    a: f64,
+    x: &'a [f64],
+    y: &'a mut [f64],
+}
+
+impl Routine for Axpy<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for (y, x) in self.y.iter_mut().zip(self.x) {
+            *y = fma::<FMA>(self.a, *x, *y);
+        }
+    }
+}
+
+struct Axpy4<'a> {
+    a: [f64; 4],
+    rows: [&'a [f64]; 4],
+    out: &'a mut [f64],
+}
+
+impl Routine for Axpy4<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let [r0, r1, r2, r3] = self.rows;
+        let n = self.out.len();
+        let (r0, r1, r2, r3) = (&r0[..n], &r1[..n], &r2[..n], &r3[..n]);
+        for j in 0..n {
+            let low = fma::<FMA>(self.a[0], r0[j], self.a[1] * r1[j]);
+            let high = fma::<FMA>(self.a[2], r2[j], self.a[3] * r3[j]);
+            self.out[j] += low + high;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_summed_exactly_at_every_length() {
+        for n in 0..150 {
+            let x: Vec<f64> = (0..n).map(|i| f64::from(i % 7) - 3.0).collect();
+            let y: Vec<f64> = (0..n).map(|i| f64::from(i % 5) - 1.0).collect();
+            let expected: f64 = x.iter().zip(&y).map(|(a, b)| a * b).sum();
+            assert_eq!(dot(&x, &y), expected);
+            let rows: Vec<&[f64]> = vec![&x, &y, &x, &y, &y];
+            let mut out = y.clone();
+            add_rows(&[1.0, 2.0, 3.0, -4.0, 5.0], &rows, &mut out);
+            for i in 0..n as usize {
+                assert_eq!(out[i], 4.0 * x[i] + 4.0 * y[i]);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Decision values of a fitted model.
+
+use crate::error::{Error, Result, check_len};
+use crate::kernel::{Kernel, Points, kernel_block};
+use crate::linalg::vector::dot;
+use crate::threads::Threads;
+
+/// Rows that are predicted together.
+const BLOCK: usize = 64;
+
+/// f(x) = sum over support vectors of `coefficients_j k(x_j, x)` + bias, for every row of `x`. `proceed` is asked between blocks; a
+/// `false` stops the work and gives `None`.
+///
+/// # Errors
+/// If sizes do not fit, or a value overflows.
+pub fn decision_function(
+    x: &Points<'_>,
+    support: &Points<'_>,
+    coefficients: &[f64],
+    bias: f64,
+    kernel: &Kernel,
+    threads: &Threads,
+    mut proceed: impl FnMut() -> bool,
+) -> Result<Option<Vec<f64>>> {
+    check_len("dual_coef", support.len(), coefficients.len())?;
+    if x.n_features() != support.n_features() {
+        return Err(Error::Shape {
+            argument: "X",
+            expected: format!("{} features", support.n_features()),
+            got: x.n_features().to_string(),
+        });
+    }
+    let mut out = vec![bias; x.len()];
+    if support.is_empty() {
+        return Ok(Some(out));
+    }
+    let m = support.len();
+    let work = m * (x.n_features() + 30);
+    let per_group = (1_000_000_000 / (BLOCK * work).max(1)).max(4);
+    let parallel = x.len() * work > 1_000_000;
+    for (g, group) in out.chunks_mut(per_group * BLOCK).enumerate() {
+        threads.for_each_chunk(group, BLOCK, parallel, |k, out| {
+            let mut values = vec![0.0; out.len() * m];
+            kernel_block(x, support, kernel, (g * per_group + k) * BLOCK, &mut values);
+            for (f, row) in out.iter_mut().zip(values.chunks_exact(m)) {
+                *f += dot(row, coefficients);
+            }
+        });
+        if !proceed() {
+            return Ok(None);
+        }
+    }
+    match out.iter().find(|f| !f.is_finite()) {
+        None => Ok(Some(out)),
+        Some(f) => Err(Error::KernelOverflow {
+            kernel: kernel.name(),
+            largest: f.abs(),
+        }),
+    }
+}

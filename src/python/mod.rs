@@ -1,0 +1,36 @@
+//! The Python module `exactsvm._core`: borrow, call, move out. The only place that knows Python.
+
+mod arrays;
+mod certify;
+mod errors;
+mod fit;
+mod predict;
+mod progress;
+mod record;
+
+use pyo3::prelude::*;
+
+/// The compiled module. Private: the package re-exports what is public.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::certify::{certify_kernel_py, certify_matrix_py};
+    #[pymodule_export]
+    use super::fit::{fit_kernel_py, solve_dual_py};
+    #[pymodule_export]
+    use super::predict::{decision_function_py, pairwise_kernel_py};
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add(
+            "profile",
+            if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "release"
+            },
+        )
+    }
+}

@@ -1,0 +1,95 @@
+//! Kernel matrices and decision values.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+
+use super::arrays::{Matrix, Vector};
+use super::progress::PyObserver;
+use crate::error::Result;
+use crate::kernel::{Kernel, Points, pairwise_kernel};
+use crate::model::decision_function;
+use crate::threads::Threads;
+
+/// The kernel matrix of the rows of X and Y (X and X where Y is None).
+#[pyfunction]
+#[pyo3(name = "pairwise_kernel", signature = (X, Y, *, kernel, gamma, degree, coef0, n_threads))]
+#[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
+pub(super) fn pairwise_kernel_py<'py>(
+    py: Python<'py>,
+    X: &Bound<'py, PyAny>,
+    Y: Option<&Bound<'py, PyAny>>,
+    kernel: &str,
+    gamma: f64,
+    degree: i64,
+    coef0: f64,
+    n_threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let x = Matrix::new("X", X)?;
+    let y = Y.map(|y| Matrix::new("Y", y)).transpose()?;
+    let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
+    let (n, d) = x.shape();
+    let x_values = x.values()?;
+    let y = match &y {
+        Some(y) => Some((y.values()?, y.shape())),
+        None => None,
+    };
+    let mut observer = PyObserver::new(None);
+    let values = py.detach(|| -> Result<Option<Vec<f64>>> {
+        let x = Points::new(x_values, n, d, &kernel)?;
+        let y = match y {
+            Some((values, (m, d))) => Points::new(values, m, d, &kernel)?,
+            None => x.clone(),
+        };
+        pairwise_kernel(&x, &y, &kernel, &Threads::new(n_threads), || {
+            observer.proceed()
+        })
+    })?;
+    observer.finish()?;
+    let m = y.map_or(n, |(_, (m, _))| m);
+    values.unwrap_or_default().into_pyarray(py).reshape([n, m])
+}
+
+/// Decision values of the rows of X.
+#[pyfunction]
+#[pyo3(
+    name = "decision_function",
+    signature = (X, support_vectors, dual_coef, intercept, *, kernel, gamma, degree, coef0, n_threads)
+)]
+#[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
+pub(super) fn decision_function_py<'py>(
+    py: Python<'py>,
+    X: &Bound<'py, PyAny>,
+    support_vectors: &Bound<'py, PyAny>,
+    dual_coef: &Bound<'py, PyAny>,
+    intercept: f64,
+    kernel: &str,
+    gamma: f64,
+    degree: i64,
+    coef0: f64,
+    n_threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (x, support) = (
+        Matrix::new("X", X)?,
+        Matrix::new("support_vectors", support_vectors)?,
+    );
+    let coefficients = Vector::new("dual_coef", dual_coef)?;
+    let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
+    let ((n, d), (m, support_d)) = (x.shape(), support.shape());
+    let (x, support, coefficients) = (x.values()?, support.values()?, coefficients.values()?);
+    let mut observer = PyObserver::new(None);
+    let values = py.detach(|| -> Result<Option<Vec<f64>>> {
+        let x = Points::new(x, n, d, &kernel)?;
+        let support = Points::new(support, m, support_d, &kernel)?;
+        decision_function(
+            &x,
+            &support,
+            coefficients,
+            intercept,
+            &kernel,
+            &Threads::new(n_threads),
+            || observer.proceed(),
+        )
+    })?;
+    observer.finish()?;
+    Ok(values.unwrap_or_default().into_pyarray(py))
+}

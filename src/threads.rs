@@ -1,0 +1,68 @@
+//! The threads that one call may use.
+//!
+//! Work is cut into fixed chunks whose results do not depend on which thread computes them, so the number of threads
+//! changes nothing but the time. Pools are kept between calls: starting threads costs more than a small fit.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// A number of threads, with a pool behind it where that is more than one.
+#[derive(Clone, Debug, Default)]
+pub struct Threads {
+    pool: Option<Arc<ThreadPool>>,
+}
+
+/// Pools by process and size: a forked child must not use its parent's, whose threads did not come along.
+static POOLS: Mutex<Option<HashMap<(u32, usize), Arc<ThreadPool>>>> = Mutex::new(None);
+
+impl Threads {
+    /// Uses `n` threads, or one where the system refuses more.
+    pub fn new(n: usize) -> Self {
+        if n <= 1 {
+            return Self { pool: None };
+        }
+        let key = (std::process::id(), n);
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = pools.get_or_insert_with(HashMap::new);
+        if let Some(pool) = pools.get(&key) {
+            return Self {
+                pool: Some(Arc::clone(pool)),
+            };
+        }
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(n)
+            .thread_name(|i| format!("exactsvm-{i}"))
+            .build()
+            .ok()
+            .map(Arc::new);
+        if let Some(pool) = &pool {
+            pools.insert(key, Arc::clone(pool));
+        }
+        Self { pool }
+    }
+
+    /// Calls `f(k, chunk)` for the chunks of `data`, on several threads if `parallel`.
+    pub fn for_each_chunk<T: Send>(
+        &self,
+        data: &mut [T],
+        chunk: usize,
+        parallel: bool,
+        f: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        match &self.pool {
+            Some(pool) if parallel && data.len() > chunk => pool.install(|| {
+                data.par_chunks_mut(chunk)
+                    .with_max_len(1)
+                    .enumerate()
+                    .for_each(|(k, part)| f(k, part));
+            }),
+            _ => data
+                .chunks_mut(chunk)
+                .enumerate()
+                .for_each(|(k, part)| f(k, part)),
+        }
+    }
+}
