@@ -5,11 +5,12 @@
 //!
 //! ```text
 //! dual    D = -q(x)
-//! gap     P - D = sum_i ( beta_i r_i - min(lower_i r_i, upper_i r_i) )      each term >= 0
+//! gap     P - D = sum_i ( beta_i r_i - min(lower_i r_i, upper_i r_i) ) + sum_G mu_G (sum_G beta - t_G)
 //! primal  P = D + gap
 //! ```
 //!
-//! which for classification is P = 1/2 w'w + sum_i u_i max(0, 1 - y_i f(x_i)) with f's bias -mu. With infinite bounds (hard
+//! (each term of the first sum is >= 0; the second is what rounding leaves of the equalities, times the multiplier), which for
+//! classification is P = 1/2 w'w + sum_i u_i max(0, 1 - y_i f(x_i)) with f's bias -mu. With infinite bounds (hard
 //! margin) w is scaled until every point has margin 1: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
 
 use crate::kernel::{GramMatrix, Points, weighted_columns};
@@ -54,19 +55,14 @@ impl Certificate {
     /// For a point whose products are not known: no value is claimed.
     pub(crate) fn unknown(problem: &DualProblem) -> Self {
         let beta = problem.start();
-        let n_bounded = (0..beta.len())
-            .filter(|&i| problem.is_bounded(i, beta[i]))
-            .count();
+        let n_bounded = (0..beta.len()).filter(|&i| problem.is_bounded(i, beta[i])).count();
         Self {
             primal_objective: f64::NAN,
             dual_objective: f64::NAN,
             duality_gap: f64::NAN,
             relative_gap: f64::NAN,
             kkt_violation: f64::NAN,
-            equality_residual: problem
-                .residuals(beta)
-                .iter()
-                .fold(0.0, |m, r| r.abs().max(m)),
+            equality_residual: problem.residuals(beta).iter().fold(0.0, |m, r| r.abs().max(m)),
             box_residual: 0.0,
             precision_floor: f64::NAN,
             multipliers: vec![0.0; problem.n_groups()],
@@ -104,36 +100,20 @@ pub fn certify(
     let sums = weighted_columns(gram, &support, beta, threads);
     let product: Vec<(f64, f64)> = match linear_points {
         Some(points) => linear_products(points, beta),
-        None => (0..beta.len())
-            .map(|i| (sums.at(i).0, sums.at(i).1))
-            .collect(),
+        None => (0..beta.len()).map(|i| (sums.at(i).0, sums.at(i).1)).collect(),
     };
     let p = problem.linear();
-    let gradient: Vec<f64> = product
-        .iter()
-        .zip(p)
-        .map(|((high, low), p)| (high - p) + low)
-        .collect();
-    let largest = p
-        .iter()
-        .enumerate()
-        .map(|(i, p)| sums.at(i).2 + p.abs())
-        .fold(0.0, f64::max);
+    let gradient: Vec<f64> =
+        product.iter().zip(p).map(|((high, low), p)| (high - p) + low).collect();
+    let largest = p.iter().enumerate().map(|(i, p)| sums.at(i).2 + p.abs()).fold(0.0, f64::max);
     let floor = 4.0 * f64::EPSILON * largest;
     let ends = ends(problem, beta, &gradient);
     let n_groups = problem.n_groups();
     // Inside, multipliers belong to the centred linear term; outside to the one that was given.
+    let outside = |g: usize| problem.offsets().get(g).copied().unwrap_or(0.0);
     let multipliers: Vec<f64> = match bias {
-        Some(bias) => problem
-            .offsets()
-            .iter()
-            .map(|offset| -bias + offset)
-            .collect(),
-        None => ends
-            .iter()
-            .take(n_groups)
-            .map(crate::kkt::Ends::multiplier)
-            .collect(),
+        Some(bias) => (0..n_groups).map(|g| outside(g) - bias).collect(),
+        None => ends.iter().take(n_groups).map(crate::kkt::Ends::multiplier).collect(),
     };
 
     let mut dual = Sum::default();
@@ -147,73 +127,52 @@ pub fn certify(
     }
     let dual = dual.value();
 
-    let residual =
-        |i: usize| gradient[i] - multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
+    let mu = |i: usize| multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
+    let residuals = problem.residuals(beta);
     let hard_margin =
-        (0..beta.len()).all(|i| problem.lower()[i].min(-problem.upper()[i]).is_infinite());
+        (0..beta.len()).all(|i| problem.lower()[i].min(-problem.upper()[i]) == f64::NEG_INFINITY);
     let gap = if hard_margin {
-        hard_margin_gap(problem, beta, &product, &multipliers, dual)
+        hard_margin_gap(problem, beta, &product, mu, dual)
     } else {
-        gap(problem, beta, residual)
+        let unbalanced =
+            residuals.iter().enumerate().map(|(g, r)| (multipliers[g] - outside(g)) * r);
+        (box_gap(problem, beta, |i| gradient[i] - mu(i)) + unbalanced.sum::<f64>()).max(0.0)
     };
 
-    let shift = |interval: (f64, f64), g: usize| {
-        let offset = problem.offsets().get(g).copied().unwrap_or(0.0);
-        (interval.0 + offset, interval.1 + offset)
-    };
-    let excess = |i: usize| {
-        (problem.lower()[i] - beta[i])
-            .max(beta[i] - problem.upper()[i])
-            .max(0.0)
-    };
-    let n_bounded = (0..beta.len())
-        .filter(|&i| problem.is_bounded(i, beta[i]))
-        .count();
+    let excess =
+        |i: usize| (problem.lower()[i] - beta[i]).max(beta[i] - problem.upper()[i]).max(0.0);
+    let n_bounded = (0..beta.len()).filter(|&i| problem.is_bounded(i, beta[i])).count();
     Certificate {
         primal_objective: dual + gap,
         dual_objective: dual,
         duality_gap: gap,
         relative_gap: gap / dual.abs().max(1.0),
         kkt_violation: violation(problem, &ends),
-        equality_residual: problem
-            .residuals(beta)
-            .iter()
-            .fold(0.0, |m, r| r.abs().max(m)),
+        equality_residual: residuals.iter().fold(0.0, |m, r| r.abs().max(m)),
         box_residual: (0..beta.len()).map(excess).fold(0.0, f64::max),
         precision_floor: floor,
-        multipliers: multipliers
-            .iter()
-            .zip(problem.offsets())
-            .map(|(mu, offset)| mu - offset)
-            .collect(),
+        multipliers: multipliers.iter().enumerate().map(|(g, mu)| mu - outside(g)).collect(),
         bias_intervals: ends
             .iter()
             .take(n_groups)
             .enumerate()
-            .map(|(g, e)| shift(e.bias_interval(), g))
+            .map(|(g, e)| (e.bias_interval().0 + outside(g), e.bias_interval().1 + outside(g)))
             .collect(),
         n_free: support.len() - n_bounded,
         n_bounded,
         gradient: (0..beta.len())
-            .map(|i| {
-                problem.signs()[i]
-                    * (gradient[i] - problem.offsets().get(problem.group(i)).unwrap_or(&0.0))
-            })
+            .map(|i| problem.signs()[i] * (gradient[i] - outside(problem.group(i))))
             .collect(),
     }
 }
 
-/// P - D for finite bounds; infinite where an infinite bound is pushed against.
-fn gap(problem: &DualProblem, beta: &[f64], residual: impl Fn(usize) -> f64) -> f64 {
+/// sum of beta r - min(lower r, upper r); infinite where an infinite bound is pushed against.
+fn box_gap(problem: &DualProblem, beta: &[f64], residual: impl Fn(usize) -> f64) -> f64 {
     let mut gap = Sum::default();
     for (i, &b) in beta.iter().enumerate() {
         let r = residual(i);
         if r != 0.0 {
-            let far = if r > 0.0 {
-                problem.lower()[i]
-            } else {
-                problem.upper()[i]
-            };
+            let far = if r > 0.0 { problem.lower()[i] } else { problem.upper()[i] };
             if far.is_infinite() {
                 return f64::INFINITY;
             }
@@ -228,7 +187,7 @@ fn hard_margin_gap(
     problem: &DualProblem,
     beta: &[f64],
     product: &[(f64, f64)],
-    multipliers: &[f64],
+    multiplier: impl Fn(usize) -> f64,
     dual: f64,
 ) -> f64 {
     let mut norm = Sum::default();
@@ -236,8 +195,7 @@ fn hard_margin_gap(
     for (i, &b) in beta.iter().enumerate() {
         norm.add_product(b, product[i].0);
         norm.add_product(b, product[i].1);
-        let mu = multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
-        let value = (product[i].0 - mu) + product[i].1;
+        let value = (product[i].0 - multiplier(i)) + product[i].1;
         let wanted = (problem.linear()[i]) * problem.signs()[i];
         margin = margin.min(problem.signs()[i] * value / wanted);
     }
@@ -248,17 +206,17 @@ fn hard_margin_gap(
     }
 }
 
-/// X (X' beta), both products in twice the working precision.
+/// X (X' beta) with X as it was given, both products in twice the working precision.
 fn linear_products(points: &Points<'_>, beta: &[f64]) -> Vec<(f64, f64)> {
     let d = points.n_features();
     let (mut high, mut low, mut unused) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
     for (j, &b) in beta.iter().enumerate().filter(|(_, b)| **b != 0.0) {
-        compensated::axpy(b, points.row(j), &mut high, &mut low, &mut unused);
+        compensated::axpy(b, points.given_row(j), &mut high, &mut low, &mut unused);
     }
     (0..points.len())
         .map(|i| {
             let mut sum = Sum::default();
-            for (k, &x) in points.row(i).iter().enumerate() {
+            for (k, &x) in points.given_row(i).iter().enumerate() {
                 sum.add_product(x, high[k]);
                 sum.add(x * low[k]);
             }

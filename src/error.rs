@@ -84,21 +84,13 @@ pub(crate) fn check_len(argument: &'static str, expected: usize, got: usize) -> 
     if expected == got {
         return Ok(());
     }
-    Err(Error::Shape {
-        argument,
-        expected: format!("{expected} entries"),
-        got: format!("{got}"),
-    })
+    Err(Error::Shape { argument, expected: format!("{expected} entries"), got: format!("{got}") })
 }
 
 /// Checks that all entries are finite.
 pub(crate) fn check_finite(argument: &'static str, values: &[f64]) -> Result<()> {
     match values.iter().find(|v| !v.is_finite()) {
         None => Ok(()),
-        Some(v) => Err(Error::Value {
-            argument,
-            expected: "finite numbers",
-            got: v.to_string(),
-        }),
+        Some(v) => Err(Error::Value { argument, expected: "finite numbers", got: v.to_string() }),
     }
 }

@@ -50,11 +50,7 @@ pub fn fit_points(
     if let Some(allowed) = limits.cache_bytes
         && bytes > allowed
     {
-        return Err(Error::Memory {
-            rows: n,
-            needed_mb: bytes / 1e6,
-            allowed_mb: allowed / 1e6,
-        });
+        return Err(Error::Memory { rows: n, needed_mb: bytes / 1e6, allowed_mb: allowed / 1e6 });
     }
     let mut monitor = Monitor::new(observer, limits.max_time);
     let gram = GramMatrix::compute(points, kernel, threads, || {
@@ -62,9 +58,7 @@ pub fn fit_points(
     })?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
-        let status = monitor
-            .poll(|| Progress::starting("cmu", 0))
-            .unwrap_or(SolverStatus::Stopped);
+        let status = monitor.poll(|| Progress::starting("cmu", 0)).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
     let mut solution = cmu::solve(
@@ -78,9 +72,7 @@ pub fn fit_points(
     solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel = kernel_seconds;
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
-    Ok(finish(
-        &gram, linear, problem, settings, solution, threads, &monitor,
-    ))
+    Ok(finish(&gram, linear, problem, settings, solution, threads, &monitor))
 }
 
 /// Solves a problem on a matrix that the caller holds.
@@ -97,9 +89,7 @@ pub fn fit_matrix(
 ) -> Result<Fit> {
     let mut monitor = Monitor::new(observer, limits.max_time);
     let solution = cmu::solve(gram, problem, settings, false, threads, &mut monitor)?;
-    Ok(finish(
-        gram, None, problem, settings, solution, threads, &monitor,
-    ))
+    Ok(finish(gram, None, problem, settings, solution, threads, &monitor))
 }
 
 /// Certifies a solution. What the solver called optimal is only reported as such if the certificate agrees.
@@ -116,30 +106,17 @@ fn finish(
     let clock = monitor.elapsed();
     let certificate = certify(gram, linear, problem, &beta, None, threads);
     if info.status.is_optimal() {
-        info.status = certificate
-            .judge(settings.tol)
-            .unwrap_or(SolverStatus::Stalled);
+        info.status = certificate.judge(settings.tol).unwrap_or(SolverStatus::Stalled);
     }
     info.seconds.certificate = monitor.elapsed() - clock;
     info.seconds.total = monitor.elapsed();
-    Fit {
-        x: problem.unsigned(&beta),
-        certificate,
-        info,
-    }
+    Fit { x: problem.unsigned(&beta), certificate, info }
 }
 
 /// Stopped before there was a kernel matrix: the starting point, about which nothing is known but its feasibility.
 fn untouched(problem: &DualProblem, status: SolverStatus, monitor: &Monitor<'_>) -> Fit {
-    let mut info = Info {
-        status,
-        ..Info::default()
-    };
+    let mut info = Info { status, ..Info::default() };
     info.seconds.kernel = monitor.elapsed();
     info.seconds.total = info.seconds.kernel;
-    Fit {
-        x: problem.unsigned(problem.start()),
-        certificate: Certificate::unknown(problem),
-        info,
-    }
+    Fit { x: problem.unsigned(problem.start()), certificate: Certificate::unknown(problem), info }
 }

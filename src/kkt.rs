@@ -20,11 +20,7 @@ pub struct Ends {
 /// The ends of every group. Without an equality the one entry covers all variables.
 pub fn ends(problem: &DualProblem, beta: &[f64], gradient: &[f64]) -> Vec<Ends> {
     let mut all = vec![
-        Ends {
-            grow: f64::NEG_INFINITY,
-            shrink: f64::INFINITY,
-            free_mean: None
-        };
+        Ends { grow: f64::NEG_INFINITY, shrink: f64::INFINITY, free_mean: None };
         problem.n_groups().max(1)
     ];
     let mut sums = vec![(0.0, 0_usize); all.len()];
@@ -52,11 +48,7 @@ pub fn ends(problem: &DualProblem, beta: &[f64], gradient: &[f64]) -> Vec<Ends> 
 /// quantity). Without an equality the multiplier is 0 and the violation max(m, -M).
 pub fn violation(problem: &DualProblem, ends: &[Ends]) -> f64 {
     let one = |e: &Ends| {
-        if problem.n_groups() == 0 {
-            e.grow.max(-e.shrink)
-        } else {
-            e.grow - e.shrink
-        }
+        if problem.n_groups() == 0 { e.grow.max(-e.shrink) } else { e.grow - e.shrink }
     };
     ends.iter().map(one).fold(0.0, f64::max)
 }
@@ -65,13 +57,12 @@ impl Ends {
     /// The multiplier mu of the group's equality: the mean of gamma over the free variables, else the middle of the interval.
     pub fn multiplier(&self) -> f64 {
         let (low, high) = self.bias_interval();
-        self.free_mean
-            .unwrap_or_else(|| match (low.is_finite(), high.is_finite()) {
-                (true, true) => -(0.5 * low + 0.5 * high),
-                (true, false) => -low,
-                (false, true) => -high,
-                (false, false) => 0.0,
-            })
+        self.free_mean.unwrap_or_else(|| match (low.is_finite(), high.is_finite()) {
+            (true, true) => -(0.5 * low + 0.5 * high),
+            (true, false) => -low,
+            (false, true) => -high,
+            (false, false) => 0.0,
+        })
     }
 
     /// All biases b = -mu that the group allows: a point where a variable is free.

@@ -52,9 +52,6 @@ pub fn decision_function(
     }
     match out.iter().find(|f| !f.is_finite()) {
         None => Ok(Some(out)),
-        Some(f) => Err(Error::KernelOverflow {
-            kernel: kernel.name(),
-            largest: f.abs(),
-        }),
+        Some(f) => Err(Error::KernelOverflow { kernel: kernel.name(), largest: f.abs() }),
     }
 }

@@ -88,13 +88,7 @@ impl<'a> Monitor<'a> {
         let deadline = max_time
             .and_then(|s| Duration::try_from_secs_f64(s).ok())
             .and_then(|limit| start.checked_add(limit));
-        Self {
-            observer,
-            start,
-            next: start + INTERVAL,
-            deadline,
-            stopped: None,
-        }
+        Self { observer, start, next: start + INTERVAL, deadline, stopped: None }
     }
 
     /// Seconds since the start.

@@ -67,12 +67,7 @@ impl DualProblem {
     /// # Errors
     /// As [`DualProblem::new`].
     pub fn classification(signs: &[f64], upper: &[f64], start: Option<&[f64]>) -> Result<Self> {
-        Self::new(&DualProblemParts {
-            signs,
-            upper,
-            start,
-            ..Default::default()
-        })
+        Self::new(&DualProblemParts { signs, upper, start, ..Default::default() })
     }
 
     /// Checks the parts and turns them into signed variables.
@@ -124,11 +119,7 @@ impl DualProblem {
                 };
             }
         }
-        let n_groups = if parts.without_equality {
-            0
-        } else {
-            1 + usize::from(group.contains(&1))
-        };
+        let n_groups = if parts.without_equality { 0 } else { 1 + usize::from(group.contains(&1)) };
         if n_groups == 0 {
             group.fill(0);
         }
@@ -136,11 +127,7 @@ impl DualProblem {
             check_len("start", n, x.len())?;
             for (index, (&value, &upper)) in x.iter().zip(parts.upper).enumerate() {
                 if !(0.0..=upper).contains(&value) || value.is_infinite() {
-                    return Err(Error::InfeasibleStart {
-                        index,
-                        value,
-                        upper,
-                    });
+                    return Err(Error::InfeasibleStart { index, value, upper });
                 }
             }
         }
@@ -225,10 +212,7 @@ impl DualProblem {
     /// x = z o beta.
     pub fn unsigned(&self, beta: &[f64]) -> Vec<f64> {
         // Adding zero turns -0 into 0.
-        beta.iter()
-            .zip(&self.signs)
-            .map(|(b, z)| b * z + 0.0)
-            .collect()
+        beta.iter().zip(&self.signs).map(|(b, z)| b * z + 0.0).collect()
     }
 
     /// Where a value of variable i stands.
@@ -256,9 +240,7 @@ impl DualProblem {
                 sums[self.group(i)].add(*b);
             }
         }
-        sums.iter_mut()
-            .zip(&self.totals)
-            .for_each(|(sum, t)| sum.add(-t));
+        sums.iter_mut().zip(&self.totals).for_each(|(sum, t)| sum.add(-t));
         sums.into_iter().map(Sum::value).collect()
     }
 }
@@ -267,13 +249,8 @@ impl DualProblem {
 fn centre(linear: &mut [f64], group: &[u8], n_groups: usize) -> Vec<f64> {
     let mut offsets = vec![0.0; n_groups];
     for (g, offset) in offsets.iter_mut().enumerate() {
-        let members = || {
-            linear
-                .iter()
-                .zip(group)
-                .filter(|(_, k)| usize::from(**k) == g)
-                .map(|(p, _)| *p)
-        };
+        let members =
+            || linear.iter().zip(group).filter(|(_, k)| usize::from(**k) == g).map(|(p, _)| *p);
         let low = members().fold(f64::INFINITY, f64::min);
         let high = members().fold(f64::NEG_INFINITY, f64::max);
         *offset = 0.5 * low + 0.5 * high;

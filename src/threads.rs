@@ -16,7 +16,9 @@ pub struct Threads {
 }
 
 /// Pools by process and size: a forked child must not use its parent's, whose threads did not come along.
-static POOLS: Mutex<Option<HashMap<(u32, usize), Arc<ThreadPool>>>> = Mutex::new(None);
+static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+
+type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 
 impl Threads {
     /// Uses `n` threads, or one where the system refuses more.
@@ -28,9 +30,7 @@ impl Threads {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         let pools = pools.get_or_insert_with(HashMap::new);
         if let Some(pool) = pools.get(&key) {
-            return Self {
-                pool: Some(Arc::clone(pool)),
-            };
+            return Self { pool: Some(Arc::clone(pool)) };
         }
         let pool = ThreadPoolBuilder::new()
             .num_threads(n)
@@ -59,10 +59,7 @@ impl Threads {
                     .enumerate()
                     .for_each(|(k, part)| f(k, part));
             }),
-            _ => data
-                .chunks_mut(chunk)
-                .enumerate()
-                .for_each(|(k, part)| f(k, part)),
+            _ => data.chunks_mut(chunk).enumerate().for_each(|(k, part)| f(k, part)),
         }
     }
 }

@@ -103,9 +103,7 @@ impl Pending {
 
     /// The solved row i.
     pub fn row(&self, i: usize) -> impl Iterator<Item = f64> + '_ {
-        self.panels[i / LANES][..self.width]
-            .iter()
-            .map(move |column| column[i % LANES])
+        self.panels[i / LANES][..self.width].iter().map(move |column| column[i % LANES])
     }
 
     /// Schur complement of rows i and j.

@@ -125,10 +125,7 @@ impl Routine for DeleteInPanel<'_> {
         }
         let zero = [0.0; LANES];
         let moved_up = |column: &Column, below: &Column| -> Column {
-            [
-                column[1], column[2], column[3], column[4], column[5], column[6], column[7],
-                below[0],
-            ]
+            [column[1], column[2], column[3], column[4], column[5], column[6], column[7], below[0]]
         };
         let has_below = !below.is_empty();
         // Columns before the deleted one only move up by a row.
@@ -159,14 +156,7 @@ impl Routine for DeleteInPanel<'_> {
         for j in start.max(p)..(start + LANES).min(self.len - 1) {
             let up = if has_below { below[j + 1] } else { zero };
             let here = if j + 1 < width { this[j + 1] } else { zero };
-            Self::fix::<FMA>(
-                this,
-                self.rotations,
-                &mut w,
-                &moved_up(&here, &up),
-                j,
-                j - start,
-            );
+            Self::fix::<FMA>(this, self.rotations, &mut w, &moved_up(&here, &up), j, j - start);
         }
         // A row that does not exist any more leaves zeros behind.
         for j in self.len - 1..width {

@@ -42,10 +42,8 @@ impl PackedCholesky {
     /// Makes room for `rows` rows, so that no later append allocates until there are more.
     pub fn reserve(&mut self, rows: usize) {
         let panels = rows.div_ceil(LANES);
-        self.columns
-            .reserve(panel_start(panels).saturating_sub(self.columns.len()));
-        self.partial
-            .reserve(rows.saturating_sub(self.partial.len()));
+        self.columns.reserve(panel_start(panels).saturating_sub(self.columns.len()));
+        self.partial.reserve(rows.saturating_sub(self.partial.len()));
     }
 
     /// Bytes that the factor of `rows` rows takes.
@@ -65,11 +63,7 @@ impl PackedCholesky {
     /// If i or j is not below `len()`.
     pub fn entry(&self, i: usize, j: usize) -> f64 {
         assert!(i < self.len && j < self.len);
-        if j > i {
-            0.0
-        } else {
-            self.columns[panel_start(i / LANES) + j][i % LANES]
-        }
+        if j > i { 0.0 } else { self.columns[panel_start(i / LANES) + j][i % LANES] }
     }
 
     /// Estimate of the reciprocal condition number of A: (smallest over largest diagonal entry of L) squared, an upper
@@ -81,11 +75,7 @@ impl PackedCholesky {
             least = least.min(d);
             greatest = greatest.max(d);
         }
-        if self.len == 0 {
-            1.0
-        } else {
-            (least / greatest).powi(2)
-        }
+        if self.len == 0 { 1.0 } else { (least / greatest).powi(2) }
     }
 
     fn n_panels(&self) -> usize {

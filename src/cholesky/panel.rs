@@ -30,11 +30,7 @@ pub const fn panel_width(p: usize) -> usize {
 #[inline(always)]
 pub(super) fn rotation(a: f64, w: f64) -> (Rotation, f64) {
     let r = (a * a + w * w).sqrt();
-    if r > 0.0 {
-        ([a / r, w / r], r)
-    } else {
-        ([1.0, 0.0], 0.0)
-    }
+    if r > 0.0 { ([a / r, w / r], r) } else { ([1.0, 0.0], 0.0) }
 }
 
 /// Rotates the columns `from + 1 ..` of eight rows into the columns `from ..`: column j becomes c a + s w, where a is column
@@ -44,10 +40,7 @@ pub(super) fn rotate_columns(
     from: usize,
     rotations: &[Rotation],
 ) -> Column {
-    dispatch(RotateColumns {
-        columns: &mut columns[from..],
-        rotations,
-    })
+    dispatch(RotateColumns { columns: &mut columns[from..], rotations })
 }
 
 struct RotateColumns<'a> {

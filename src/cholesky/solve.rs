@@ -15,10 +15,7 @@ impl PackedCholesky {
             let (left, diagonal) = self.panel(p).split_at(LANES * p);
             let (solved, rest) = b.split_at_mut(LANES * p);
             let rows = rest.len().min(LANES);
-            let mut sum = dispatch(TimesVector {
-                columns: left,
-                x: solved,
-            });
+            let mut sum = dispatch(TimesVector { columns: left, x: solved });
             for r in 0..rows {
                 let value = (rest[r] - sum[r]) / diagonal[r][r];
                 rest[r] = value;
@@ -52,11 +49,7 @@ impl PackedCholesky {
                 y[i] = solved[r];
             }
             // The eight sums of a column stay apart until their row is solved: no horizontal addition here.
-            dispatch(AddScaled {
-                columns: left,
-                x: &solved,
-                out: &mut partial[..LANES * p],
-            });
+            dispatch(AddScaled { columns: left, x: &solved, out: &mut partial[..LANES * p] });
         }
         self.partial = partial;
     }
@@ -99,9 +92,8 @@ impl PackedCholesky {
         let mut out = vec![0.0; s.len()];
         for p in 0..self.n_panels() {
             let rows = &s[LANES * p..self.len().min(LANES * (p + 1))];
-            for (column, out) in self.panel(p)[..panel_width(p).min(self.len())]
-                .iter()
-                .zip(&mut out)
+            for (column, out) in
+                self.panel(p)[..panel_width(p).min(self.len())].iter().zip(&mut out)
             {
                 *out += rows.iter().zip(column).map(|(s, l)| s * l).sum::<f64>();
             }

@@ -5,7 +5,8 @@
 
 use crate::cholesky::{PackedCholesky, Pending, Pivot};
 use crate::kernel::GramMatrix;
-use crate::problem::DualProblem;
+use crate::linalg::vector::dot;
+use crate::problem::{DualProblem, MAX_GROUPS};
 use crate::threads::Threads;
 
 /// Rows below which solving a block on several threads costs more than it brings.
@@ -34,14 +35,7 @@ impl<'a> FreeSet<'a> {
             _ if mean > 0.0 => mean,
             _ => 1.0,
         };
-        Self {
-            gram,
-            problem,
-            threads,
-            shift,
-            members: Vec::new(),
-            factor: PackedCholesky::new(),
-        }
+        Self { gram, problem, threads, shift, members: Vec::new(), factor: PackedCholesky::new() }
     }
 
     pub(super) fn members(&self) -> &[usize] {
@@ -64,11 +58,7 @@ impl<'a> FreeSet<'a> {
     /// An entry of the shifted matrix.
     #[inline]
     pub(super) fn entry(&self, row: &[f64], i: usize, j: usize) -> f64 {
-        if self.problem.group(i) == self.problem.group(j) {
-            row[j] + self.shift
-        } else {
-            row[j]
-        }
+        if self.problem.group(i) == self.problem.group(j) { row[j] + self.shift } else { row[j] }
     }
 
     /// Removes the variables at these places of the order (ascending), and their entries of the vectors carried along.
@@ -87,9 +77,7 @@ impl<'a> FreeSet<'a> {
     /// Forms the block of rows that `variables` would append.
     pub(super) fn prepare(&self, variables: &[usize], pending: &mut Pending) {
         let panels = pending.start(variables.len(), self.len());
-        for (panel, part) in panels
-            .iter_mut()
-            .zip(variables.chunks(crate::cholesky::panel::LANES))
+        for (panel, part) in panels.iter_mut().zip(variables.chunks(crate::cholesky::panel::LANES))
         {
             for (lane, &i) in part.iter().enumerate() {
                 let row = self.gram.row(i);
@@ -99,10 +87,9 @@ impl<'a> FreeSet<'a> {
             }
         }
         let (panels, width) = pending.panels_mut();
-        self.threads
-            .for_each_chunk(panels, 1, width > PARALLEL_ROWS, |_, panel| {
-                self.factor.forward_panel_in_place(&mut panel[0][..width]);
-            });
+        self.threads.for_each_chunk(panels, 1, width > PARALLEL_ROWS, |_, panel| {
+            self.factor.forward_panel_in_place(&mut panel[0][..width]);
+        });
         pending.form_schur(|a, b| {
             let (i, j) = (variables[a], variables[b]);
             self.entry(self.gram.row(i), i, j)
@@ -124,23 +111,13 @@ impl<'a> FreeSet<'a> {
         pivot
     }
 
-    /// The columns of A' for the groups, as vectors over the free set.
-    fn indicator(&self, group: usize) -> Vec<f64> {
-        self.members
-            .iter()
-            .map(|&i| f64::from(u8::from(self.problem.group(i) == group)))
-            .collect()
-    }
-
-    /// B = L^-1 A', a column a group.
-    pub(super) fn solved_indicators(&self) -> Vec<Vec<f64>> {
-        (0..self.problem.n_groups())
-            .map(|g| {
-                let mut column = self.indicator(g);
-                self.factor.forward_in_place(&mut column);
-                column
-            })
-            .collect()
+    /// B = L^-1 A', a column a group, into the first columns of `b`.
+    pub(super) fn solve_indicators(&self, b: &mut [Vec<f64>]) {
+        for (g, column) in b.iter_mut().enumerate() {
+            column.clear();
+            column.extend(self.members.iter().map(|&i| indicator(self.problem.group(i) == g)));
+            self.factor.forward_in_place(column);
+        }
     }
 
     /// Takes the mean of each group's entries out of a step, so that it keeps the sums to the last bit it can.
@@ -171,26 +148,24 @@ impl<'a> FreeSet<'a> {
     }
 }
 
-/// Solves (B'B) mu = r for the one or two columns of B; a group without a member gets 0.
-pub(super) fn solve_multipliers(b: &[Vec<f64>], r: &[f64]) -> Vec<f64> {
-    use crate::linalg::vector::dot;
+/// 1 or 0.
+pub(super) fn indicator(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
+}
+
+/// Solves (B'B) mu = r for the columns of B; a group without a member gets 0.
+pub(super) fn solve_multipliers(b: &[Vec<f64>], r: impl Fn(usize) -> f64) -> [f64; MAX_GROUPS] {
+    let quotient = |r: f64, square: f64| if square > 0.0 { r / square } else { 0.0 };
     match b {
-        [] => Vec::new(),
-        [b] => {
-            let bb = dot(b, b);
-            vec![if bb > 0.0 { r[0] / bb } else { 0.0 }]
-        }
+        [] => [0.0; MAX_GROUPS],
+        [b] => [quotient(r(0), dot(b, b)), 0.0],
         [b0, b1, ..] => {
             let (aa, ab, bb) = (dot(b0, b0), dot(b0, b1), dot(b1, b1));
             if aa == 0.0 || bb == 0.0 {
-                let one = |square: f64, r: f64| if square > 0.0 { r / square } else { 0.0 };
-                return vec![one(aa, r[0]), one(bb, r[1])];
+                return [quotient(r(0), aa), quotient(r(1), bb)];
             }
             let determinant = aa * bb - ab * ab;
-            vec![
-                (bb * r[0] - ab * r[1]) / determinant,
-                (aa * r[1] - ab * r[0]) / determinant,
-            ]
+            [(bb * r(0) - ab * r(1)) / determinant, (aa * r(1) - ab * r(0)) / determinant]
         }
     }
 }

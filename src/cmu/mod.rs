@@ -4,6 +4,7 @@
 //! Every iterate is feasible and the objective falls with every step. See [`Phase`] for the state machine and `docs/mathematics.md`
 //! for the mathematics.
 
+mod extend;
 mod free_set;
 mod optimality;
 mod phase;
@@ -13,6 +14,7 @@ mod state;
 mod sweep;
 mod up_cycle;
 mod verify;
+mod workspace;
 
 pub use phase::Phase;
 pub use settings::CmuSettings;
@@ -41,15 +43,7 @@ pub fn solve(
     threads: &Threads,
     monitor: &mut Monitor<'_>,
 ) -> Result<Solution> {
-    solve_traced(
-        gram,
-        problem,
-        settings,
-        known_convex,
-        threads,
-        monitor,
-        &mut |_| {},
-    )
+    solve_traced(gram, problem, settings, known_convex, threads, monitor, &mut |_| {})
 }
 
 /// As [`solve`]; `trace` is told every phase that is entered.
@@ -68,7 +62,7 @@ pub fn solve_traced(
     settings.validate()?;
     check_len("matrix", problem.len(), gram.len())?;
     let mut state = State::new(gram, problem, threads);
-    let mut work = sweep::Workspace::default();
+    let mut work = workspace::Workspace::default();
     let mut watch = Watch::default();
     let mut phase = Phase::UpCycle;
     loop {
@@ -92,10 +86,7 @@ pub fn solve_traced(
             Phase::Stationary => verify::stationary(&mut state, &mut watch, settings, monitor),
             Phase::Done(status) => {
                 state.info.status = status;
-                return Ok(Solution {
-                    beta: state.beta,
-                    info: state.info,
-                });
+                return Ok(Solution { beta: state.beta, info: state.info });
             }
         };
         #[cfg(debug_assertions)]
@@ -111,10 +102,7 @@ fn release(
     target: f64,
     monitor: &mut Monitor<'_>,
 ) -> Phase {
-    if settings
-        .max_iter
-        .is_some_and(|limit| state.info.n_cycles >= limit)
-    {
+    if settings.max_iter.is_some_and(|limit| state.info.n_cycles >= limit) {
         return Phase::Done(SolverStatus::MaxIter);
     }
     let violation = optimality::current_violation(state);

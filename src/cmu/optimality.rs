@@ -29,11 +29,7 @@ pub(super) fn worst_violator(state: &State<'_>) -> Option<Violator> {
             } else {
                 (found.shrink_index, -found.shrink)
             };
-            return (violation > f64::NEG_INFINITY).then_some(Violator {
-                group,
-                index,
-                violation,
-            });
+            return (violation > f64::NEG_INFINITY).then_some(Violator { group, index, violation });
         }
         let violation = found.grow - found.shrink;
         (violation > f64::NEG_INFINITY).then_some(Violator {
@@ -42,11 +38,9 @@ pub(super) fn worst_violator(state: &State<'_>) -> Option<Violator> {
             violation,
         })
     };
-    (0..state.grow.len()).filter_map(one).max_by(|a, b| {
-        a.violation
-            .total_cmp(&b.violation)
-            .then(b.group.cmp(&a.group))
-    })
+    (0..state.grow.len())
+        .filter_map(one)
+        .max_by(|a, b| a.violation.total_cmp(&b.violation).then(b.group.cmp(&a.group)))
 }
 
 /// The KKT violation of the running gradient.
@@ -105,11 +99,7 @@ impl Routine for Extremes<'_> {
                 let (up, down) = (grow[l] - g[l], shrink[l] - g[l]);
                 most_at[l] = if up > most[l] { k as u64 } else { most_at[l] };
                 most[l] = if up > most[l] { up } else { most[l] };
-                least_at[l] = if down < least[l] {
-                    k as u64
-                } else {
-                    least_at[l]
-                };
+                least_at[l] = if down < least[l] { k as u64 } else { least_at[l] };
                 least[l] = if down < least[l] { down } else { least[l] };
             }
         }
@@ -136,12 +126,7 @@ impl Routine for Extremes<'_> {
             );
         }
         for i in n - n % LANES..n {
-            take(
-                self.grow[i] - self.gradient[i],
-                i,
-                self.shrink[i] - self.gradient[i],
-                i,
-            );
+            take(self.grow[i] - self.gradient[i], i, self.shrink[i] - self.gradient[i], i);
         }
         found
     }
@@ -176,12 +161,8 @@ impl Routine for Partner<'_> {
         let (row, _) = self.row.as_chunks::<LANES>();
         let (diagonal, _) = self.diagonal.as_chunks::<LANES>();
         let (mut most, mut most_at) = ([-1.0_f64; LANES], [0_u64; LANES]);
-        for (k, (((g, shrink), row), diagonal)) in gradient
-            .iter()
-            .zip(shrink)
-            .zip(row)
-            .zip(diagonal)
-            .enumerate()
+        for (k, (((g, shrink), row), diagonal)) in
+            gradient.iter().zip(shrink).zip(row).zip(diagonal).enumerate()
         {
             for l in 0..LANES {
                 let gain = self.gain(g[l], shrink[l], row[l], diagonal[l]);
@@ -199,15 +180,7 @@ impl Routine for Partner<'_> {
             take(most[l], most_at[l] as usize * LANES + l);
         }
         for i in n - n % LANES..n {
-            take(
-                self.gain(
-                    self.gradient[i],
-                    self.shrink[i],
-                    self.row[i],
-                    self.diagonal[i],
-                ),
-                i,
-            );
+            take(self.gain(self.gradient[i], self.shrink[i], self.row[i], self.diagonal[i]), i);
         }
         (best, at)
     }
@@ -215,12 +188,7 @@ impl Routine for Partner<'_> {
 
 /// gradient += step (`row_i` - `row_j`).
 pub(super) fn add_pair(gradient: &mut [f64], step: f64, row_i: &[f64], row_j: &[f64]) {
-    dispatch(AddPair {
-        gradient,
-        step,
-        row_i,
-        row_j,
-    });
+    dispatch(AddPair { gradient, step, row_i, row_j });
 }
 
 struct AddPair<'a> {

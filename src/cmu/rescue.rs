@@ -106,10 +106,7 @@ pub(super) fn run(
             Phase::Sweep
         }
         3 => {
-            let limits = Limits {
-                n_free: usize::MAX,
-                steps: 20 * state.n() + 1000,
-            };
+            let limits = Limits { n_free: usize::MAX, steps: 20 * state.n() + 1000 };
             match up_cycle(state, target, limits, monitor).0 {
                 Ended::NoPair => Phase::Verify,
                 Ended::Grown => Phase::Sweep,

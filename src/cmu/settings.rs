@@ -42,15 +42,7 @@ impl CmuSettings {
     /// If one is out of range.
     pub fn validate(&self) -> Result<()> {
         let check = |ok: bool, argument, expected, got: String| {
-            if ok {
-                Ok(())
-            } else {
-                Err(Error::Value {
-                    argument,
-                    expected,
-                    got,
-                })
-            }
+            if ok { Ok(()) } else { Err(Error::Value { argument, expected, got }) }
         };
         check(
             self.tol > 0.0 && self.tol.is_finite(),
@@ -58,24 +50,9 @@ impl CmuSettings {
             "a finite number above 0",
             self.tol.to_string(),
         )?;
-        check(
-            self.max_iter != Some(0),
-            "max_iter",
-            "at least 1, or no limit",
-            "0".into(),
-        )?;
-        check(
-            self.growth > 0.0,
-            "growth",
-            "a number above 0",
-            self.growth.to_string(),
-        )?;
-        check(
-            self.least_growth > 0,
-            "least_growth",
-            "at least 1",
-            "0".into(),
-        )?;
+        check(self.max_iter != Some(0), "max_iter", "at least 1, or no limit", "0".into())?;
+        check(self.growth > 0.0, "growth", "a number above 0", self.growth.to_string())?;
+        check(self.least_growth > 0, "least_growth", "at least 1", "0".into())?;
         check(
             (0.0..1e-2).contains(&self.rank_tol),
             "rank_tol",

@@ -104,22 +104,13 @@ impl<'a> State<'a> {
     fn open(&mut self, i: usize) {
         let k = self.problem.group(i);
         let state = self.bound_state(i);
-        self.grow[k][i] = if state == BoundState::AtUpper {
-            f64::NEG_INFINITY
-        } else {
-            0.0
-        };
-        self.shrink[k][i] = if state == BoundState::AtLower {
-            f64::INFINITY
-        } else {
-            0.0
-        };
+        self.grow[k][i] = if state == BoundState::AtUpper { f64::NEG_INFINITY } else { 0.0 };
+        self.shrink[k][i] = if state == BoundState::AtLower { f64::INFINITY } else { 0.0 };
     }
 
     /// gradient += K (change of beta).
     pub(super) fn add_to_gradient(&mut self, moved: &[usize], change: &[f64]) {
-        self.gram
-            .add_columns(moved, change, &mut self.gradient, self.threads);
+        self.gram.add_columns(moved, change, &mut self.gradient, self.threads);
         self.info.n_cache_hits += moved.len();
     }
 
@@ -170,20 +161,14 @@ impl<'a> State<'a> {
 
     pub(super) fn progress(&self, kkt_violation: f64) -> Progress {
         let offsets = self.problem.offsets();
-        let constant: f64 = offsets
-            .iter()
-            .zip(self.problem.totals())
-            .map(|(o, t)| o * t)
-            .sum();
+        let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
             dual_objective: constant - self.objective(),
             kkt_violation,
             n_free: self.n_free,
-            n_bounded: (0..self.n())
-                .filter(|&i| self.problem.is_bounded(i, self.beta[i]))
-                .count(),
+            n_bounded: (0..self.n()).filter(|&i| self.problem.is_bounded(i, self.beta[i])).count(),
             n_kernel_columns: self.info.n_kernel_columns,
             elapsed: 0.0,
         }
@@ -202,16 +187,10 @@ impl<'a> State<'a> {
             assert_eq!(self.grow[k][i] == 0.0, b < problem.upper()[i]);
             assert_eq!(self.shrink[k][i] == 0.0, b > problem.lower()[i]);
         }
-        assert_eq!(
-            self.n_free,
-            (0..self.n()).filter(|&i| self.is_free(i)).count()
-        );
+        assert_eq!(self.n_free, (0..self.n()).filter(|&i| self.is_free(i)).count());
         let size: f64 = self.beta.iter().map(|b| b.abs()).sum();
         for residual in problem.residuals(&self.beta) {
-            assert!(
-                residual.abs() <= 1e-9 * size,
-                "a group's sum drifted by {residual:e}"
-            );
+            assert!(residual.abs() <= 1e-9 * size, "a group's sum drifted by {residual:e}");
         }
         // One recomputed row stands for the gradient.
         let i = self.info.n_cycles % self.n();
@@ -220,9 +199,6 @@ impl<'a> State<'a> {
             value += k * b;
             scale += (k * b).abs();
         }
-        assert!(
-            (value - self.gradient[i]).abs() <= 1e-8 * scale,
-            "the gradient drifted at {i}"
-        );
+        assert!((value - self.gradient[i]).abs() <= 1e-8 * scale, "the gradient drifted at {i}");
     }
 }

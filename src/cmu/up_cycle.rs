@@ -39,10 +39,7 @@ impl Limits {
     /// The 50 % rule.
     pub(super) fn grow(n_free: usize, settings: &CmuSettings) -> Self {
         let growth = ((settings.growth * n_free as f64) as usize).max(settings.least_growth);
-        Self {
-            n_free: n_free + growth,
-            steps: 4 * growth + 20,
-        }
+        Self { n_free: n_free + growth, steps: 4 * growth + 20 }
     }
 }
 
@@ -122,12 +119,7 @@ fn pair_step(state: &mut State<'_>, violator: Violator, j: usize) -> bool {
     }
     state.shift(i, step, step == room_i);
     state.shift(j, -step, step == room_j);
-    add_pair(
-        &mut state.gradient,
-        step,
-        state.gram.row(i),
-        state.gram.row(j),
-    );
+    add_pair(&mut state.gradient, step, state.gram.row(i), state.gram.row(j));
     true
 }
 
@@ -137,11 +129,7 @@ fn single_step(state: &mut State<'_>, i: usize) -> bool {
     note_curvature(state, curvature, curvature.abs());
     let slope = -state.gradient[i];
     let room = state.room(i, slope);
-    let minimiser = if curvature <= 0.0 {
-        f64::INFINITY
-    } else {
-        slope.abs() / curvature
-    };
+    let minimiser = if curvature <= 0.0 { f64::INFINITY } else { slope.abs() / curvature };
     let length = minimiser.min(room);
     if length.is_infinite() {
         return false;

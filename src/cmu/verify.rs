@@ -58,20 +58,15 @@ pub(super) fn floor_bound(state: &State<'_>) -> f64 {
         sum += root(i) * b.abs();
         largest = largest.max(root(i));
     }
-    let p = state
-        .problem
-        .linear()
-        .iter()
-        .fold(0.0_f64, |m, p| m.max(p.abs()));
+    let p = state.problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
     4.0 * f64::EPSILON * (p + largest * sum)
 }
 
 /// Looks for negative curvature in the rest of the matrix (beyond [`CONVEXITY_ROWS`]: in the block of the support vectors) by
 /// completing the factor.
 fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
-    let mut rest: Vec<usize> = (0..state.n())
-        .filter(|i| !state.free_set.members().contains(i))
-        .collect();
+    let mut rest: Vec<usize> =
+        (0..state.n()).filter(|i| !state.free_set.members().contains(i)).collect();
     if state.n() > CONVEXITY_ROWS {
         rest.retain(|&i| state.beta[i] != 0.0);
         rest.truncate(CONVEXITY_ROWS);
@@ -81,9 +76,7 @@ fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
         state.free_set.prepare(chunk, &mut pending);
         for (at, &i) in chunk.iter().enumerate() {
             if let Pivot::Indefinite(square) =
-                state
-                    .free_set
-                    .append(&mut pending, at, i, settings.rank_tol)
+                state.free_set.append(&mut pending, at, i, settings.rank_tol)
             {
                 state.info.most_negative_curvature = state.info.most_negative_curvature.min(square);
                 return false;
@@ -100,10 +93,7 @@ pub(super) fn stationary(
     settings: &CmuSettings,
     monitor: &mut Monitor<'_>,
 ) -> Phase {
-    let limits = Limits {
-        n_free: usize::MAX,
-        steps: 10 * state.n() + 1000,
-    };
+    let limits = Limits { n_free: usize::MAX, steps: 10 * state.n() + 1000 };
     let (ended, _) = up_cycle(state, target(settings.tol, state.floor), limits, monitor);
     match ended {
         Ended::Unbounded => return Phase::Done(SolverStatus::Unbounded),

@@ -43,13 +43,7 @@ impl Kernel {
     /// # Errors
     /// If the name is unknown or a parameter is out of range.
     pub fn parse(name: &str, gamma: f64, degree: i64, coef0: f64) -> Result<Self> {
-        let bad = |argument, expected, got: String| {
-            Err(Error::Value {
-                argument,
-                expected,
-                got,
-            })
-        };
+        let bad = |argument, expected, got: String| Err(Error::Value { argument, expected, got });
         if name != "linear" && !(gamma.is_finite() && gamma >= 0.0) {
             return bad("gamma", "a finite number, at least 0", gamma.to_string());
         }
@@ -62,16 +56,8 @@ impl Kernel {
             "laplacian" => Ok(Self::Laplacian { gamma }),
             "sigmoid" => Ok(Self::Sigmoid { gamma, coef0 }),
             "poly" => match i32::try_from(degree) {
-                Ok(degree) if degree >= 0 => Ok(Self::Polynomial {
-                    gamma,
-                    coef0,
-                    degree,
-                }),
-                _ => bad(
-                    "degree",
-                    "an integer from 0 to 2147483647",
-                    degree.to_string(),
-                ),
+                Ok(degree) if degree >= 0 => Ok(Self::Polynomial { gamma, coef0, degree }),
+                _ => bad("degree", "an integer from 0 to 2147483647", degree.to_string()),
             },
             _ => bad(
                 "kernel",
@@ -101,6 +87,11 @@ impl Kernel {
         }
     }
 
+    /// Whether the value depends on the distance of two points alone.
+    pub fn depends_on_distance(&self) -> bool {
+        matches!(self, Self::Rbf { .. } | Self::Laplacian { .. })
+    }
+
     /// Whether squared norms are needed.
     pub(super) fn needs_norms(&self) -> bool {
         matches!(self, Self::Rbf { .. })
@@ -111,22 +102,10 @@ impl Kernel {
     pub(super) fn finish_row(&self, row: &mut [f64], norm: f64, norms: &[f64]) {
         match *self {
             Self::Linear => {}
-            Self::Polynomial {
-                gamma,
-                coef0,
-                degree,
-            } => dispatch(PolynomialRow {
-                row,
-                gamma,
-                coef0,
-                degree,
-            }),
-            Self::Rbf { gamma } => dispatch(RbfRow {
-                row,
-                norm,
-                norms,
-                gamma,
-            }),
+            Self::Polynomial { gamma, coef0, degree } => {
+                dispatch(PolynomialRow { row, gamma, coef0, degree });
+            }
+            Self::Rbf { gamma } => dispatch(RbfRow { row, norm, norms, gamma }),
             Self::Sigmoid { gamma, coef0 } => {
                 for value in row {
                     *value = (gamma * *value + coef0).tanh();
@@ -186,12 +165,7 @@ impl Routine for PolynomialRow<'_> {
 
 /// `row[j] = exp(-gamma sum_k |x_k - columns[k][j]|)`.
 pub(super) fn laplacian_row(x: &[f64], columns: &[f64], gamma: f64, row: &mut [f64]) {
-    dispatch(LaplacianRow {
-        x,
-        columns,
-        gamma,
-        row,
-    });
+    dispatch(LaplacianRow { x, columns, gamma, row });
 }
 
 struct LaplacianRow<'a> {

@@ -36,11 +36,7 @@ impl<'a> GramMatrix<'a> {
         check_len("matrix", n * n, values.len())?;
         check_entries(&values, "precomputed")?;
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Self {
-            values,
-            n,
-            diagonal,
-        })
+        Ok(Self { values, n, diagonal })
     }
 
     /// Whether a square matrix is symmetric to the last bit. Differences by rounding are allowed.
@@ -91,16 +87,7 @@ impl<'a> GramMatrix<'a> {
             let first = g * per_group * BAND;
             threads.for_each_chunk(group, BAND * n, n * n > PARALLEL_ENTRIES, |k, band| {
                 let start = first + k * BAND;
-                fill_band(
-                    points,
-                    points,
-                    transposed.as_deref(),
-                    kernel,
-                    start,
-                    start,
-                    band,
-                    n,
-                );
+                fill_band(points, points, transposed.as_deref(), kernel, start, start, band, n);
             });
             if !proceed() {
                 return Ok(None);
@@ -115,11 +102,7 @@ impl<'a> GramMatrix<'a> {
             check_entries(&values, kernel.name())?;
         }
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Some(GramMatrix {
-            values: Cow::Owned(values),
-            n,
-            diagonal,
-        }))
+        Ok(Some(GramMatrix { values: Cow::Owned(values), n, diagonal }))
     }
 
     /// Rows of the matrix.
@@ -234,7 +217,7 @@ pub fn kernel_block(
 
 /// The Laplacian kernel reads points feature by feature.
 fn transposed_for(kernel: &Kernel, points: &Points<'_>) -> Option<Vec<f64>> {
-    matches!(kernel, Kernel::Laplacian { .. }).then(|| points.rows.t().iter().copied().collect())
+    matches!(kernel, Kernel::Laplacian { .. }).then(|| points.rows().t().iter().copied().collect())
 }
 
 /// Kernel values of rows `start ..` of x with the columns `from ..` of y; `band` holds whole rows of width `m`.
@@ -259,21 +242,18 @@ fn fill_band(
         }
         return;
     }
-    let left = x.rows.slice(s![start..start + n_rows, ..]);
+    let (x_rows, y_rows) = (x.rows(), y.rows());
+    let left = x_rows.slice(s![start..start + n_rows, ..]);
     for first in (from..m).step_by(TILE) {
         let last = (first + TILE).min(m);
-        let right = y.rows.slice(s![first..last, ..]);
+        let right = y_rows.slice(s![first..last, ..]);
         if let Ok(mut out) =
             ArrayViewMut2::from_shape((n_rows, last - first).strides((m, 1)), &mut band[first..])
         {
             general_mat_mul(1.0, &left, &right.t(), 0.0, &mut out);
         }
         for (i, row) in band.chunks_exact_mut(m).enumerate() {
-            kernel.finish_row(
-                &mut row[first..last],
-                x.norms[start + i],
-                &y.norms[first..last],
-            );
+            kernel.finish_row(&mut row[first..last], x.norms[start + i], &y.norms[first..last]);
         }
     }
 }
@@ -311,21 +291,11 @@ fn check_entries(values: &[f64], kernel: &'static str) -> Result<()> {
     let bad = |v: &f64| !(v.abs() < LARGEST_ENTRY);
     for block in values.chunks(4096) {
         // One vectorised pass; only a bad block is looked at closely. NaN is lost by max, hence the sum beside it.
-        let largest = block
-            .iter()
-            .fold(0.0_f64, |m, v| if v.abs() > m { v.abs() } else { m });
+        let largest = block.iter().fold(0.0_f64, |m, v| if v.abs() > m { v.abs() } else { m });
         let sum: f64 = block.iter().map(|v| v * 0.0).sum();
         if !(largest < LARGEST_ENTRY) || sum != 0.0 {
-            let largest = values
-                .iter()
-                .filter(|v| bad(v))
-                .map(|v| v.abs())
-                .fold(0.0, f64::max);
-            let largest = if values.iter().any(|v| v.is_nan()) {
-                f64::NAN
-            } else {
-                largest
-            };
+            let largest = values.iter().filter(|v| bad(v)).map(|v| v.abs()).fold(0.0, f64::max);
+            let largest = if values.iter().any(|v| v.is_nan()) { f64::NAN } else { largest };
             return Err(Error::KernelOverflow { kernel, largest });
         }
     }
@@ -340,13 +310,7 @@ mod tests {
     fn mirror_copies_the_upper_triangle() {
         for n in [1, 2, 15, 16, 17, 64, 65, 130] {
             let mut values: Vec<f64> = (0..n * n)
-                .map(|k| {
-                    if k % n >= k / n {
-                        (k * 7 % 101) as f64
-                    } else {
-                        -1.0
-                    }
-                })
+                .map(|k| if k % n >= k / n { (k * 7 % 101) as f64 } else { -1.0 })
                 .collect();
             let upper = values.clone();
             mirror(&mut values, n, &Threads::new(2));

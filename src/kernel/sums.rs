@@ -43,31 +43,16 @@ pub fn weighted_columns(
         .step_by(BAND)
         .map(|start| {
             let zeros = vec![0.0; BAND.min(n - start)];
-            Band {
-                high: zeros.clone(),
-                low: zeros.clone(),
-                magnitude: zeros,
-            }
+            Band { high: zeros.clone(), low: zeros.clone(), magnitude: zeros }
         })
         .collect();
-    threads.for_each_chunk(
-        &mut bands,
-        1,
-        columns.len() * n > PARALLEL_PRODUCTS,
-        |k, band| {
-            let band = &mut band[0];
-            let range = k * BAND..k * BAND + band.high.len();
-            for &j in columns {
-                let row = &gram.row(j)[range.clone()];
-                compensated::axpy(
-                    weights[j],
-                    row,
-                    &mut band.high,
-                    &mut band.low,
-                    &mut band.magnitude,
-                );
-            }
-        },
-    );
+    threads.for_each_chunk(&mut bands, 1, columns.len() * n > PARALLEL_PRODUCTS, |k, band| {
+        let band = &mut band[0];
+        let range = k * BAND..k * BAND + band.high.len();
+        for &j in columns {
+            let row = &gram.row(j)[range.clone()];
+            compensated::axpy(weights[j], row, &mut band.high, &mut band.low, &mut band.magnitude);
+        }
+    });
     ColumnSums { bands }
 }

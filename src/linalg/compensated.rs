@@ -34,24 +34,13 @@ impl Sum {
     /// The total as two numbers.
     pub fn parts(self) -> (f64, f64) {
         let value = self.value();
-        (
-            value,
-            if value.is_finite() {
-                (self.high - value) + self.low
-            } else {
-                0.0
-            },
-        )
+        (value, if value.is_finite() { (self.high - value) + self.low } else { 0.0 })
     }
 
     /// The rounded total.
     pub fn value(self) -> f64 {
         // An overflow leaves NaN in the error term; the sum itself is then the honest answer.
-        if self.low.is_finite() {
-            self.high + self.low
-        } else {
-            self.high
-        }
+        if self.low.is_finite() { self.high + self.low } else { self.high }
     }
 }
 
@@ -89,13 +78,7 @@ fn split_error(a: f64, b: f64, product: f64) -> f64 {
 /// If the lengths differ.
 pub fn axpy(a: f64, x: &[f64], high: &mut [f64], low: &mut [f64], magnitude: &mut [f64]) {
     assert!(x.len() == high.len() && x.len() == low.len() && x.len() == magnitude.len());
-    dispatch(Axpy {
-        a,
-        x,
-        high,
-        low,
-        magnitude,
-    });
+    dispatch(Axpy { a, x, high, low, magnitude });
 }
 
 struct Axpy<'a> {
@@ -117,11 +100,7 @@ impl Axpy<'_> {
     ) {
         let product = a * x;
         *magnitude += product.abs();
-        let product_error = if FMA {
-            a.mul_add(x, -product)
-        } else {
-            split_error(a, x, product)
-        };
+        let product_error = if FMA { a.mul_add(x, -product) } else { split_error(a, x, product) };
         let (sum, error) = two_sum(*high, product);
         *high = sum;
         *low += error + product_error;
@@ -136,11 +115,8 @@ impl Routine for Axpy<'_> {
         let (high_blocks, high_rest) = self.high.as_chunks_mut::<LANES>();
         let (low_blocks, low_rest) = self.low.as_chunks_mut::<LANES>();
         let (size_blocks, size_rest) = self.magnitude.as_chunks_mut::<LANES>();
-        for (((x, high), low), size) in x_blocks
-            .iter()
-            .zip(high_blocks)
-            .zip(low_blocks)
-            .zip(size_blocks)
+        for (((x, high), low), size) in
+            x_blocks.iter().zip(high_blocks).zip(low_blocks).zip(size_blocks)
         {
             for l in 0..LANES {
                 Self::element::<FMA>(self.a, x[l], &mut high[l], &mut low[l], &mut size[l]);

@@ -21,9 +21,9 @@ impl<'py> Matrix<'py> {
         if !array.is_c_contiguous() {
             return Err(wrong());
         }
-        Ok(Self(array.try_readonly().map_err(|e| {
-            PyTypeError::new_err(format!("{argument}: {e}"))
-        })?))
+        Ok(Self(
+            array.try_readonly().map_err(|e| PyTypeError::new_err(format!("{argument}: {e}")))?,
+        ))
     }
 
     pub(super) fn shape(&self) -> (usize, usize) {
@@ -42,9 +42,7 @@ pub(super) struct Vector<'py, T: Element>(PyReadonlyArray1<'py, T>);
 impl<'py, T: Element> Vector<'py, T> {
     pub(super) fn new(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let wrong = || {
-            let name = std::any::type_name::<T>()
-                .replace("f64", "float64")
-                .replace("i64", "int64");
+            let name = std::any::type_name::<T>().replace("f64", "float64").replace("i64", "int64");
             PyTypeError::new_err(format!(
                 "{argument}: expected a contiguous one-dimensional {name} array"
             ))
@@ -53,9 +51,9 @@ impl<'py, T: Element> Vector<'py, T> {
         if !array.is_c_contiguous() {
             return Err(wrong());
         }
-        Ok(Self(array.try_readonly().map_err(|e| {
-            PyTypeError::new_err(format!("{argument}: {e}"))
-        })?))
+        Ok(Self(
+            array.try_readonly().map_err(|e| PyTypeError::new_err(format!("{argument}: {e}")))?,
+        ))
     }
 
     pub(super) fn optional(

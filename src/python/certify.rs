@@ -58,16 +58,12 @@ pub(super) fn certify_kernel_py<'py>(
     );
     let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
     let (n, d) = x.shape();
-    let (values, signs, upper, alpha) = (
-        x.values()?,
-        signs.values()?,
-        upper.values()?,
-        alpha.values()?,
-    );
+    let (values, signs, upper, alpha) =
+        (x.values()?, signs.values()?, upper.values()?, alpha.values()?);
     let mut observer = PyObserver::new(None);
     let certificate = py.detach(|| -> Result<Option<Certificate>> {
         check_len("signs", n, signs.len())?;
-        let points = Points::new(values, n, d, &kernel)?;
+        let points = Points::centred(values, n, d, &kernel)?;
         let problem = DualProblem::classification(signs, upper, None)?;
         let beta = signed(alpha, signs)?;
         let threads = Threads::new(n_threads);
@@ -109,31 +105,15 @@ pub(super) fn certify_matrix_py<'py>(
         Vector::new("alpha", alpha)?,
     );
     let (shape, values) = (matrix.shape(), matrix.values()?);
-    let (signs, linear, upper, alpha) = (
-        signs.values()?,
-        linear.values()?,
-        upper.values()?,
-        alpha.values()?,
-    );
+    let (signs, linear, upper, alpha) =
+        (signs.values()?, linear.values()?, upper.values()?, alpha.values()?);
     let certificate = py.detach(|| -> Result<Certificate> {
-        let parts = DualProblemParts {
-            signs,
-            linear: Some(linear),
-            upper,
-            ..Default::default()
-        };
+        let parts = DualProblemParts { signs, linear: Some(linear), upper, ..Default::default() };
         let problem = DualProblem::new(&parts)?;
         let gram = held_matrix(values, shape, None)?;
         check_len("matrix", signs.len(), gram.len())?;
         let beta = signed(alpha, signs)?;
-        Ok(certify(
-            &gram,
-            None,
-            &problem,
-            &beta,
-            intercept,
-            &Threads::new(n_threads),
-        ))
+        Ok(certify(&gram, None, &problem, &beta, intercept, &Threads::new(n_threads)))
     })?;
     pack(py, &certificate)
 }

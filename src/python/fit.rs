@@ -38,11 +38,7 @@ fn settings(tol: f64, max_iter: i64) -> Result<CmuSettings> {
             });
         }
     };
-    let settings = CmuSettings {
-        tol,
-        max_iter,
-        ..CmuSettings::default()
-    };
+    let settings = CmuSettings { tol, max_iter, ..CmuSettings::default() };
     settings.validate()?;
     Ok(settings)
 }
@@ -81,24 +77,18 @@ pub(super) fn fit_kernel_py<'py>(
     start: Option<&Bound<'py, PyAny>>,
     observer: Option<Py<PyAny>>,
 ) -> PyResult<Vectors<'py>> {
-    let (x, signs, upper) = (
-        Matrix::new("X", X)?,
-        Vector::new("signs", signs)?,
-        Vector::new("upper", upper)?,
-    );
+    let (x, signs, upper) =
+        (Matrix::new("X", X)?, Vector::new("signs", signs)?, Vector::new("upper", upper)?);
     let start = Vector::optional("start", start)?;
     let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
     let settings = settings(tol, max_iter)?;
-    let limits = Limits {
-        max_time,
-        cache_bytes: Some(cache_size * MEGABYTE),
-    };
+    let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
     let (n, d) = x.shape();
     let (values, signs, upper) = (x.values()?, signs.values()?, upper.values()?);
     let start = start.as_ref().map(Vector::values).transpose()?;
     let mut observer = PyObserver::new(observer);
     let fit = py.detach(|| -> Result<Fit> {
-        let points = Points::new(values, n, d, &kernel)?;
+        let points = Points::centred(values, n, d, &kernel)?;
         check_len("signs", n, signs.len())?;
         let problem = DualProblem::classification(signs, upper, start)?;
         fit_points(
@@ -143,10 +133,7 @@ pub(super) fn solve_dual_py<'py>(
         Vector::new("linear", linear)?,
         Vector::new("upper", upper)?,
     );
-    let (groups, start) = (
-        Vector::optional("groups", groups)?,
-        Vector::optional("start", start)?,
-    );
+    let (groups, start) = (Vector::optional("groups", groups)?, Vector::optional("start", start)?);
     let settings = settings(tol, max_iter)?;
     let (shape, values, signs) = (matrix.shape(), matrix.values()?, signs.values()?);
     let parts = DualProblemParts {
@@ -157,22 +144,12 @@ pub(super) fn solve_dual_py<'py>(
         start: start.as_ref().map(Vector::values).transpose()?,
         without_equality: false,
     };
-    let limits = Limits {
-        max_time,
-        cache_bytes: None,
-    };
+    let limits = Limits { max_time, cache_bytes: None };
     let mut observer = PyObserver::new(observer);
     let fit = py.detach(|| -> Result<Fit> {
         let problem = DualProblem::new(&parts)?;
         let gram = held_matrix(values, shape, signed.then_some(signs))?;
-        fit_matrix(
-            &gram,
-            &problem,
-            &settings,
-            &limits,
-            &Threads::new(n_threads),
-            &mut observer,
-        )
+        fit_matrix(&gram, &problem, &settings, &limits, &Threads::new(n_threads), &mut observer)
     })?;
     observer.finish()?;
     pack(py, fit)

@@ -24,13 +24,6 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add(
-            "profile",
-            if cfg!(debug_assertions) {
-                "debug"
-            } else {
-                "release"
-            },
-        )
+        module.add("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
     }
 }

@@ -10,6 +10,20 @@ use crate::kernel::{Kernel, Points, pairwise_kernel};
 use crate::model::decision_function;
 use crate::threads::Threads;
 
+/// Points with an origin of their own where only distances count.
+fn around_origin<'a>(values: &'a [f64], n: usize, d: usize, kernel: &Kernel) -> Result<Points<'a>> {
+    if kernel.depends_on_distance() {
+        Points::centred(values, n, d, kernel)
+    } else {
+        Points::new(values, n, d, kernel)
+    }
+}
+
+/// An origin, if it has as many features as the points that are to share it; else the kernel's own check will speak.
+fn fitting(origin: Option<&[f64]>, n_features: usize) -> Option<&[f64]> {
+    origin.filter(|o| o.len() == n_features)
+}
+
 /// The kernel matrix of the rows of X and Y (X and X where Y is None).
 #[pyfunction]
 #[pyo3(name = "pairwise_kernel", signature = (X, Y, *, kernel, gamma, degree, coef0, n_threads))]
@@ -35,14 +49,14 @@ pub(super) fn pairwise_kernel_py<'py>(
     };
     let mut observer = PyObserver::new(None);
     let values = py.detach(|| -> Result<Option<Vec<f64>>> {
-        let x = Points::new(x_values, n, d, &kernel)?;
+        let x = around_origin(x_values, n, d, &kernel)?;
         let y = match y {
-            Some((values, (m, d))) => Points::new(values, m, d, &kernel)?,
+            Some((values, (m, d))) => {
+                Points::with_origin(values, m, d, &kernel, fitting(x.origin(), d))?
+            }
             None => x.clone(),
         };
-        pairwise_kernel(&x, &y, &kernel, &Threads::new(n_threads), || {
-            observer.proceed()
-        })
+        pairwise_kernel(&x, &y, &kernel, &Threads::new(n_threads), || observer.proceed())
     })?;
     observer.finish()?;
     let m = y.map_or(n, |(_, (m, _))| m);
@@ -68,18 +82,15 @@ pub(super) fn decision_function_py<'py>(
     coef0: f64,
     n_threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (x, support) = (
-        Matrix::new("X", X)?,
-        Matrix::new("support_vectors", support_vectors)?,
-    );
+    let (x, support) = (Matrix::new("X", X)?, Matrix::new("support_vectors", support_vectors)?);
     let coefficients = Vector::new("dual_coef", dual_coef)?;
     let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
     let ((n, d), (m, support_d)) = (x.shape(), support.shape());
     let (x, support, coefficients) = (x.values()?, support.values()?, coefficients.values()?);
     let mut observer = PyObserver::new(None);
     let values = py.detach(|| -> Result<Option<Vec<f64>>> {
-        let x = Points::new(x, n, d, &kernel)?;
-        let support = Points::new(support, m, support_d, &kernel)?;
+        let support = around_origin(support, m, support_d, &kernel)?;
+        let x = Points::with_origin(x, n, d, &kernel, fitting(support.origin(), d))?;
         decision_function(
             &x,
             &support,

@@ -14,10 +14,7 @@ pub(super) struct PyObserver {
 
 impl PyObserver {
     pub(super) fn new(callback: Option<Py<PyAny>>) -> Self {
-        Self {
-            callback,
-            error: None,
-        }
+        Self { callback, error: None }
     }
 
     /// Raises what the callback or a signal handler raised, except for `KeyboardInterrupt` from a signal, which is a status.
