@@ -69,7 +69,6 @@ pub fn fit_points(
         threads,
         &mut monitor,
     )?;
-    solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel = kernel_seconds;
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     Ok(finish(&gram, linear, problem, settings, solution, threads, &monitor))

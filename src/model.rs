@@ -1,7 +1,7 @@
 //! Decision values of a fitted model.
 
 use crate::error::{Error, Result, check_len};
-use crate::kernel::{Kernel, Points, kernel_block};
+use crate::kernel::{Columns, Kernel, Points};
 use crate::linalg::vector::dot;
 use crate::threads::Threads;
 
@@ -35,13 +35,14 @@ pub fn decision_function(
         return Ok(Some(out));
     }
     let m = support.len();
+    let columns = Columns::new(support, kernel);
     let work = m * (x.n_features() + 30);
     let per_group = (1_000_000_000 / (BLOCK * work).max(1)).max(4);
     let parallel = x.len() * work > 1_000_000;
     for (g, group) in out.chunks_mut(per_group * BLOCK).enumerate() {
         threads.for_each_chunk(group, BLOCK, parallel, |k, out| {
             let mut values = vec![0.0; out.len() * m];
-            kernel_block(x, support, kernel, (g * per_group + k) * BLOCK, &mut values);
+            columns.fill(x, (g * per_group + k) * BLOCK, 0, &mut values);
             for (f, row) in out.iter_mut().zip(values.chunks_exact(m)) {
                 *f += dot(row, coefficients);
             }

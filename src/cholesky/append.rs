@@ -10,12 +10,12 @@ pub enum Pivot {
     Appended,
     /// The squared pivot is at most `rank_tol` times the diagonal: the row depends on those already in, and was not appended.
     Dependent(f64),
-    /// The squared pivot is negative beyond rounding: the matrix is not positive semidefinite. Not appended.
+    /// The squared pivot is clearly negative: the matrix is not positive semidefinite, or the factor ill-conditioned. Not appended.
     Indefinite(f64),
 }
 
-/// How negative, relative to the diagonal, a squared pivot may be by rounding alone.
-const NEGATIVE_BY_ROUNDING: f64 = 1e-8;
+/// How negative, relative to the diagonal, a squared pivot of a well-conditioned factor may be by rounding alone.
+const NEGATIVE_BY_ROUNDING: f64 = 1e-10;
 
 impl Pivot {
     /// Judges a squared pivot against the diagonal that it is left of.

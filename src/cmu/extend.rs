@@ -4,10 +4,12 @@
 //! fixes the variable or one of the factor, and the append is tried again. Linear kernels of few features, repeated rows and smooth
 //! kernels make this the rule and not the exception.
 
+use super::curvature::{Curvature, along_dependence};
 use super::free_set::{indicator, solve_multipliers};
 use super::settings::CmuSettings;
 use super::state::State;
 use super::sweep::{Stop, TIE, delete_blocking, step_to_bound, take_step};
+use super::verify::floor_bound;
 use super::workspace::Workspace;
 use crate::cholesky::Pivot;
 use crate::linalg::vector::{axpy, dot};
@@ -15,8 +17,6 @@ use crate::observer::Monitor;
 
 /// Rows that are appended together.
 const CHUNK: usize = 64;
-/// A slope within this many units of rounding of its terms is none.
-const SLOPE_NOISE: f64 = 16.0 * f64::EPSILON;
 
 /// Deletes the members that the up-cycle took to a bound. Returns how many are left.
 pub(super) fn drop_bounded(state: &mut State<'_>) -> usize {
@@ -42,7 +42,7 @@ pub(super) fn extend(
     work.local.extend(state.free_set.members().iter().map(|&i| state.gradient[i]));
     let mut stepped = false;
     for chunk in newcomers.chunks(CHUNK) {
-        if let Some(status) = monitor.poll(|| state.progress(f64::NAN)) {
+        if let Some(status) = monitor.poll(|| state.progress()) {
             return Err(Stop::Told(status));
         }
         // Null-curvature steps may have fixed some of them meanwhile.
@@ -85,17 +85,21 @@ fn append_one(
                 state.info.n_appends += 1;
                 break;
             }
-            Pivot::Indefinite(square) => {
-                state.info.most_negative_curvature = state.info.most_negative_curvature.min(square);
-                return Err(Stop::Indefinite);
-            }
-            Pivot::Dependent(_) => {
-                state.info.n_dependent += 1;
-                stepped = true;
-                if !null_step(state, work, at, i, gradient)? {
-                    break;
+            Pivot::Indefinite(_) => match along_dependence(state, &work.solved, i) {
+                Curvature::Negative(value) => {
+                    let worst = &mut state.info.most_negative_curvature;
+                    *worst = worst.min(value);
+                    return Err(Stop::Indefinite);
                 }
-            }
+                Curvature::Positive => return Err(Stop::WrongPivot),
+                Curvature::None => {}
+            },
+            Pivot::Dependent(_) => {}
+        }
+        state.info.n_dependent += 1;
+        stepped = true;
+        if !null_step(state, work, at, i, gradient)? {
+            break;
         }
     }
     Ok(stepped)
@@ -125,7 +129,7 @@ fn null_step(
     state.free_set.balance(&mut work.step, Some((i, 1.0)));
 
     let slope = dot(&work.local, &work.step) + gradient[at];
-    let own = downhill(state, work, i, slope, gradient[at])?;
+    let own = downhill(state, work, i, slope)?;
     let Some((own, t)) = own else { return Ok(false) };
 
     // What the step does to the gradient: A'mu on the free set, and for the waiting rows what their solved rows say.
@@ -153,7 +157,6 @@ fn downhill(
     work: &mut Workspace,
     i: usize,
     slope: f64,
-    own_gradient: f64,
 ) -> Result<Option<(f64, f64)>, Stop> {
     let mut own = 1.0;
     let longest = |step: &[f64], own: f64| step_to_bound(state, step).min(state.room(i, own));
@@ -163,11 +166,13 @@ fn downhill(
         reverse(&mut work.step);
     }
     let t = longest(&work.step, own);
-    if t.is_finite() {
+    // Downhill by no more than the gradient's rounding errors, a bound far away would be a step to nowhere.
+    let size = 1.0 + work.step.iter().map(|s| s.abs()).sum::<f64>();
+    let flat = slope.abs() <= floor_bound(state) * size;
+    if t.is_finite() && !(flat && state.room(i, own).is_infinite()) {
         return Ok(Some((own, t)));
     }
-    let terms: f64 = work.local.iter().zip(&work.step).map(|(g, s)| (g * s).abs()).sum();
-    if slope.abs() > SLOPE_NOISE * (terms + own_gradient.abs()) {
+    if !flat {
         return Err(Stop::Unbounded);
     }
     own = -own;

@@ -12,6 +12,10 @@ use crate::threads::Threads;
 /// Rows below which solving a block on several threads costs more than it brings.
 const PARALLEL_ROWS: usize = 400;
 
+/// Factor by which a shift that is too small grows, and how often.
+const STRONGER: f64 = 32.0;
+const MOST_STRENGTHENED: usize = 3;
+
 /// Variables and factor, in the order in which they were appended.
 #[derive(Debug)]
 pub(super) struct FreeSet<'a> {
@@ -19,6 +23,7 @@ pub(super) struct FreeSet<'a> {
     problem: &'a DualProblem,
     threads: &'a Threads,
     shift: f64,
+    strengthened: usize,
     members: Vec<usize>,
     factor: PackedCholesky,
 }
@@ -35,7 +40,15 @@ impl<'a> FreeSet<'a> {
             _ if mean > 0.0 => mean,
             _ => 1.0,
         };
-        Self { gram, problem, threads, shift, members: Vec::new(), factor: PackedCholesky::new() }
+        Self {
+            gram,
+            problem,
+            threads,
+            shift,
+            strengthened: 0,
+            members: Vec::new(),
+            factor: PackedCholesky::new(),
+        }
     }
 
     pub(super) fn members(&self) -> &[usize] {
@@ -48,6 +61,15 @@ impl<'a> FreeSet<'a> {
 
     pub(super) fn factor(&mut self) -> &mut PackedCholesky {
         &mut self.factor
+    }
+
+    /// Enlarges the shift, for a matrix that is convex on the equalities though not with this shift; the factor is lost. False
+    /// once that was tried often enough.
+    pub(super) fn strengthen(&mut self) -> bool {
+        self.shift *= STRONGER;
+        self.strengthened += 1;
+        self.clear();
+        self.strengthened <= MOST_STRENGTHENED
     }
 
     pub(super) fn clear(&mut self) {
@@ -120,8 +142,10 @@ impl<'a> FreeSet<'a> {
         }
     }
 
-    /// Takes the mean of each group's entries out of a step, so that it keeps the sums to the last bit it can.
-    pub(super) fn balance(&self, step: &mut [f64], extra: Option<(usize, f64)>) {
+    /// Takes the mean of each group's entries out of a step, so that it keeps the sums to the last bit it can. False if a
+    /// group has a sum and no member to take it.
+    pub(super) fn balance(&self, step: &mut [f64], extra: Option<(usize, f64)>) -> bool {
+        let mut possible = true;
         for g in 0..self.problem.n_groups() {
             let member = |i: usize| self.problem.group(i) == g;
             let (mut sum, mut count) = (0.0, 0_usize);
@@ -131,20 +155,16 @@ impl<'a> FreeSet<'a> {
                     count += 1;
                 }
             }
-            if let Some((i, s)) = extra
-                && member(i)
-            {
-                sum += s;
-            }
-            if count > 0 {
-                let mean = sum / count as f64;
-                for (&i, s) in self.members.iter().zip(step.iter_mut()) {
-                    if member(i) {
-                        *s -= mean;
-                    }
+            sum += extra.filter(|(i, _)| member(*i)).map_or(0.0, |(_, s)| s);
+            let mean = if count > 0 { sum / count as f64 } else { 0.0 };
+            for (&i, s) in self.members.iter().zip(step.iter_mut()) {
+                if member(i) {
+                    *s -= mean;
                 }
             }
+            possible &= count > 0 || sum == 0.0;
         }
+        possible
     }
 }
 

@@ -1,6 +1,7 @@
 //! What to do when nothing moves any more: a ladder, each rung taken once per standstill and counted.
 //!
-//! 1. Dependent variables never get here: a small pivot leads to a null-curvature step (sweep.rs).
+//! 1. Dependent variables never get here: a small pivot leads to a null-curvature step (extend.rs). A negative one where the curvature
+//!    is positive costs a refactorisation, then a larger shift.
 //! 2. *Refine*: the gradient was just recomputed, so one more sweep is iterative refinement from exact data.
 //! 3. *Refactor*: the factor went through many updates; build it anew.
 //! 4. *Pair steps alone*, a good many of them: they need no factor at all.
@@ -88,6 +89,16 @@ impl Watch {
 pub(super) fn refactor(state: &mut State<'_>) {
     state.free_set.clear();
     state.info.n_refactorizations += 1;
+}
+
+/// A negative pivot where the curvature is positive: a factor that went through updates is built anew; one that was just built says
+/// that the shift is too small for this matrix.
+pub(super) fn wrong_pivot(state: &mut State<'_>, from_scratch: bool) -> Phase {
+    refactor(state);
+    if from_scratch && !state.free_set.strengthen() {
+        return Phase::Stationary;
+    }
+    Phase::Sweep
 }
 
 /// The phase: the next rung.

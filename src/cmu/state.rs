@@ -25,6 +25,8 @@ pub(super) struct State<'a> {
     pub(super) n_free: usize,
     /// Rounding error of the gradient, as last computed with it.
     pub(super) floor: f64,
+    /// KKT violation when it was last looked at.
+    pub(super) violation: f64,
     pub(super) info: Info,
 }
 
@@ -47,7 +49,8 @@ impl<'a> State<'a> {
             free_set: FreeSet::new(gram, problem, threads),
             n_free: 0,
             floor: 0.0,
-            info: Info::default(),
+            violation: f64::INFINITY,
+            info: Info { n_kernel_columns: gram.n_computed(), ..Info::default() },
         };
         for i in 0..n {
             state.open(i);
@@ -159,14 +162,14 @@ impl<'a> State<'a> {
         0.5 * sum
     }
 
-    pub(super) fn progress(&self, kkt_violation: f64) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         let offsets = self.problem.offsets();
         let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
             dual_objective: constant - self.objective(),
-            kkt_violation,
+            kkt_violation: self.violation,
             n_free: self.n_free,
             n_bounded: (0..self.n()).filter(|&i| self.problem.is_bounded(i, self.beta[i])).count(),
             n_kernel_columns: self.info.n_kernel_columns,
@@ -188,7 +191,7 @@ impl<'a> State<'a> {
             assert_eq!(self.shrink[k][i] == 0.0, b > problem.lower()[i]);
         }
         assert_eq!(self.n_free, (0..self.n()).filter(|&i| self.is_free(i)).count());
-        let size: f64 = self.beta.iter().map(|b| b.abs()).sum();
+        let size: f64 = self.beta.iter().chain(problem.start()).map(|b| b.abs()).sum();
         for residual in problem.residuals(&self.beta) {
             assert!(residual.abs() <= 1e-9 * size, "a group's sum drifted by {residual:e}");
         }

@@ -23,8 +23,10 @@ pub(super) const TIE: f64 = 1.0 + 4.0 * f64::EPSILON;
 pub(super) enum Stop {
     /// A direction without curvature, with slope, and without a bound.
     Unbounded,
-    /// A pivot that is negative beyond rounding.
+    /// A direction of negative curvature.
     Indefinite,
+    /// A negative pivot though the curvature is positive: the factor is worn out, or the shift too small.
+    WrongPivot,
     /// The monitor said so.
     Told(SolverStatus),
 }
@@ -53,12 +55,8 @@ pub(super) fn run(
         Ok(()) => Phase::UpCycle,
         Err(Stop::Told(status)) => Phase::Done(status),
         Err(Stop::Unbounded) => Phase::Done(SolverStatus::Unbounded),
-        // A factor that went through many updates proves nothing; one built from scratch does.
-        Err(Stop::Indefinite) if from_scratch => Phase::Stationary,
-        Err(Stop::Indefinite) => {
-            super::rescue::refactor(state);
-            Phase::Sweep
-        }
+        Err(Stop::Indefinite) => Phase::Stationary,
+        Err(Stop::WrongPivot) => super::rescue::wrong_pivot(state, from_scratch),
     }
 }
 
@@ -101,7 +99,7 @@ fn newton(
     work.y.extend(work.local.iter().map(|g| -g));
     state.free_set.factor().forward_in_place(&mut work.y);
     while state.free_set.len() > 0 {
-        if let Some(status) = monitor.poll(|| state.progress(f64::NAN)) {
+        if let Some(status) = monitor.poll(|| state.progress()) {
             return Err(Stop::Told(status));
         }
         state.info.n_newton_steps += 1;

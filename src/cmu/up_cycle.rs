@@ -54,8 +54,9 @@ pub(super) fn up_cycle(
         let Some(violator) = worst_violator(state).filter(|v| v.violation > target) else {
             return (Ended::NoPair, step);
         };
+        state.violation = violator.violation;
         if step % POLL == 0
-            && let Some(status) = monitor.poll(|| state.progress(violator.violation))
+            && let Some(status) = monitor.poll(|| state.progress())
         {
             return (Ended::Told(status), step);
         }
@@ -68,7 +69,10 @@ pub(super) fn up_cycle(
             }
         };
         if !moved {
-            return (Ended::Unbounded, step);
+            // Rounding may leave a slope where there is none.
+            let noise = super::verify::floor_bound(state);
+            let ended = if violator.violation > noise { Ended::Unbounded } else { Ended::NoPair };
+            return (ended, step);
         }
         state.info.n_pair_steps += 1;
         state.info.n_cache_hits += 2;

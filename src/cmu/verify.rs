@@ -1,5 +1,6 @@
 //! Declaring optimality, on a gradient computed from the point alone.
 
+use super::curvature::{Curvature, along_dependence};
 use super::optimality::current_violation;
 use super::phase::Phase;
 use super::rescue::Watch;
@@ -75,10 +76,13 @@ fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
     for chunk in rest.chunks(64) {
         state.free_set.prepare(chunk, &mut pending);
         for (at, &i) in chunk.iter().enumerate() {
-            if let Pivot::Indefinite(square) =
-                state.free_set.append(&mut pending, at, i, settings.rank_tol)
+            let solved: Vec<f64> = pending.row(at).collect();
+            let pivot = state.free_set.append(&mut pending, at, i, settings.rank_tol);
+            if matches!(pivot, Pivot::Indefinite(_))
+                && let Curvature::Negative(value) = along_dependence(state, &solved, i)
             {
-                state.info.most_negative_curvature = state.info.most_negative_curvature.min(square);
+                let worst = &mut state.info.most_negative_curvature;
+                *worst = worst.min(value);
                 return false;
             }
         }

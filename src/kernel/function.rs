@@ -97,8 +97,8 @@ impl Kernel {
         matches!(self, Self::Rbf { .. })
     }
 
-    /// Turns dot products x'y_j into kernel values, in place. `norm` and `norms` are the squared norms of x and y_j
-    /// (read by the RBF kernel alone).
+    /// Turns dot products x'y_j (for the Laplacian kernel: distances |x - y_j|_1) into kernel values, in place. `norm` and `norms`
+    /// are the squared norms of x and y_j (read by the RBF kernel alone).
     pub(super) fn finish_row(&self, row: &mut [f64], norm: f64, norms: &[f64]) {
         match *self {
             Self::Linear => {}
@@ -111,7 +111,7 @@ impl Kernel {
                     *value = (gamma * *value + coef0).tanh();
                 }
             }
-            Self::Laplacian { .. } => unreachable!("made from differences, not from dot products"),
+            Self::Laplacian { gamma } => dispatch(LaplacianRow { row, gamma }),
         }
     }
 }
@@ -132,6 +132,21 @@ impl Routine for RbfRow<'_> {
             // Rounding can make a distance negative, never the product of two equal rows (points.rs).
             let distance = if distance < 0.0 { 0.0 } else { distance };
             *value = exp::exp::<FMA>(-self.gamma * distance);
+        }
+    }
+}
+
+struct LaplacianRow<'a> {
+    row: &'a mut [f64],
+    gamma: f64,
+}
+
+impl Routine for LaplacianRow<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for value in self.row.iter_mut() {
+            *value = exp::exp::<FMA>(-self.gamma * *value);
         }
     }
 }
@@ -159,35 +174,6 @@ impl Routine for PolynomialRow<'_> {
                 let degree = self.degree;
                 self.row.iter_mut().for_each(|v| *v = v.powi(degree));
             }
-        }
-    }
-}
-
-/// `row[j] = exp(-gamma sum_k |x_k - columns[k][j]|)`.
-pub(super) fn laplacian_row(x: &[f64], columns: &[f64], gamma: f64, row: &mut [f64]) {
-    dispatch(LaplacianRow { x, columns, gamma, row });
-}
-
-struct LaplacianRow<'a> {
-    x: &'a [f64],
-    /// The other points, feature by feature.
-    columns: &'a [f64],
-    gamma: f64,
-    row: &'a mut [f64],
-}
-
-impl Routine for LaplacianRow<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        self.row.fill(0.0);
-        for (x, column) in self.x.iter().zip(self.columns.chunks_exact(self.row.len())) {
-            for (sum, y) in self.row.iter_mut().zip(column) {
-                *sum += (x - y).abs();
-            }
-        }
-        for value in self.row.iter_mut() {
-            *value = exp::exp::<FMA>(-self.gamma * *value);
         }
     }
 }

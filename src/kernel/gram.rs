@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use ndarray::{ArrayViewMut2, ShapeBuilder, linalg::general_mat_mul, s};
-
-use super::function::{Kernel, laplacian_row};
+use super::columns::Columns;
+use super::function::Kernel;
 use super::points::Points;
 use crate::error::{Error, Result, check_len};
+use crate::linalg::memory::zeros;
 use crate::linalg::vector::add_rows;
 use crate::threads::Threads;
 
 /// Rows of one block of work.
 const BAND: usize = 64;
-/// Columns made at a time: the products are still in the cache when they become kernel values.
+/// Entries of a vector that one task sums.
 const TILE: usize = 512;
 /// Entries below which starting threads costs more than it brings.
 const PARALLEL_ENTRIES: usize = 40_000;
@@ -25,6 +25,7 @@ pub struct GramMatrix<'a> {
     values: Cow<'a, [f64]>,
     n: usize,
     diagonal: Vec<f64>,
+    n_computed: usize,
 }
 
 impl<'a> GramMatrix<'a> {
@@ -36,7 +37,7 @@ impl<'a> GramMatrix<'a> {
         check_len("matrix", n * n, values.len())?;
         check_entries(&values, "precomputed")?;
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Self { values, n, diagonal })
+        Ok(Self { values, n, diagonal, n_computed: 0 })
     }
 
     /// Whether a square matrix is symmetric to the last bit. Differences by rounding are allowed.
@@ -80,14 +81,14 @@ impl<'a> GramMatrix<'a> {
         mut proceed: impl FnMut() -> bool,
     ) -> Result<Option<GramMatrix<'static>>> {
         let n = points.len();
-        let mut values = vec![0.0; n * n];
-        let transposed = transposed_for(kernel, points);
+        let mut values = zeros(n * n);
+        let columns = Columns::new(points, kernel);
         let per_group = bands_per_group(n, points.n_features());
         for (g, group) in values.chunks_mut((per_group * BAND * n).max(1)).enumerate() {
             let first = g * per_group * BAND;
             threads.for_each_chunk(group, BAND * n, n * n > PARALLEL_ENTRIES, |k, band| {
                 let start = first + k * BAND;
-                fill_band(points, points, transposed.as_deref(), kernel, start, start, band, n);
+                columns.fill(points, start, start, band);
             });
             if !proceed() {
                 return Ok(None);
@@ -102,7 +103,7 @@ impl<'a> GramMatrix<'a> {
             check_entries(&values, kernel.name())?;
         }
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Some(GramMatrix { values: Cow::Owned(values), n, diagonal }))
+        Ok(Some(GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed: n }))
     }
 
     /// Rows of the matrix.
@@ -113,6 +114,11 @@ impl<'a> GramMatrix<'a> {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.n == 0
+    }
+
+    /// Columns that were computed here; 0 if the caller held the matrix.
+    pub fn n_computed(&self) -> usize {
+        self.n_computed
     }
 
     /// Row i, which is also column i.
@@ -169,27 +175,14 @@ pub fn pairwise_kernel(
         });
     }
     let m = y.len();
-    let mut values = vec![0.0; x.len() * m];
-    let transposed = transposed_for(kernel, y);
+    let mut values = zeros(x.len() * m);
+    let columns = Columns::new(y, kernel);
     let per_group = bands_per_group(m, x.n_features());
+    let parallel = x.len() * m > PARALLEL_ENTRIES;
     for (g, group) in values.chunks_mut((per_group * BAND * m).max(1)).enumerate() {
-        threads.for_each_chunk(
-            group,
-            (BAND * m).max(1),
-            x.len() * m > PARALLEL_ENTRIES,
-            |k, band| {
-                fill_band(
-                    x,
-                    y,
-                    transposed.as_deref(),
-                    kernel,
-                    (g * per_group + k) * BAND,
-                    0,
-                    band,
-                    m,
-                );
-            },
-        );
+        threads.for_each_chunk(group, (BAND * m).max(1), parallel, |k, band| {
+            columns.fill(x, (g * per_group + k) * BAND, 0, band);
+        });
         if !proceed() {
             return Ok(None);
         }
@@ -201,61 +194,6 @@ pub fn pairwise_kernel(
 /// Bands that take about a tenth of a second together: the time between two looks at the clock.
 fn bands_per_group(columns: usize, n_features: usize) -> usize {
     (1_000_000_000 / (BAND * columns * (n_features + 30)).max(1)).max(4)
-}
-
-/// Kernel values of the rows `start ..` of x with all of y into `out`, on this thread.
-pub fn kernel_block(
-    x: &Points<'_>,
-    y: &Points<'_>,
-    kernel: &Kernel,
-    start: usize,
-    out: &mut [f64],
-) {
-    let transposed = transposed_for(kernel, y);
-    fill_band(x, y, transposed.as_deref(), kernel, start, 0, out, y.len());
-}
-
-/// The Laplacian kernel reads points feature by feature.
-fn transposed_for(kernel: &Kernel, points: &Points<'_>) -> Option<Vec<f64>> {
-    matches!(kernel, Kernel::Laplacian { .. }).then(|| points.rows().t().iter().copied().collect())
-}
-
-/// Kernel values of rows `start ..` of x with the columns `from ..` of y; `band` holds whole rows of width `m`.
-#[allow(clippy::too_many_arguments)] // one place, four callers' shapes
-fn fill_band(
-    x: &Points<'_>,
-    y: &Points<'_>,
-    transposed: Option<&[f64]>,
-    kernel: &Kernel,
-    start: usize,
-    from: usize,
-    band: &mut [f64],
-    m: usize,
-) {
-    if m == 0 {
-        return;
-    }
-    let n_rows = band.len() / m;
-    if let (Kernel::Laplacian { gamma }, Some(transposed)) = (*kernel, transposed) {
-        for (i, row) in band.chunks_exact_mut(m).enumerate() {
-            laplacian_row(x.row(start + i), transposed, gamma, row);
-        }
-        return;
-    }
-    let (x_rows, y_rows) = (x.rows(), y.rows());
-    let left = x_rows.slice(s![start..start + n_rows, ..]);
-    for first in (from..m).step_by(TILE) {
-        let last = (first + TILE).min(m);
-        let right = y_rows.slice(s![first..last, ..]);
-        if let Ok(mut out) =
-            ArrayViewMut2::from_shape((n_rows, last - first).strides((m, 1)), &mut band[first..])
-        {
-            general_mat_mul(1.0, &left, &right.t(), 0.0, &mut out);
-        }
-        for (i, row) in band.chunks_exact_mut(m).enumerate() {
-            kernel.finish_row(&mut row[first..last], x.norms[start + i], &y.norms[first..last]);
-        }
-    }
 }
 
 /// Copies the upper triangle into the lower one.

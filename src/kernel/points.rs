@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use ndarray::{ArrayView2, ArrayViewMut2, Axis, linalg::general_mat_mul};
-
 use super::function::Kernel;
+use super::panels::Panels;
 use crate::error::{Error, Result, check_finite};
 
 /// Rows of features with their squared norms; borrowed, or a copy with an origin closer to the data.
@@ -19,7 +18,7 @@ pub struct Points<'a> {
     n_rows: usize,
     n_features: usize,
     origin: Option<Vec<f64>>,
-    pub(super) norms: Vec<f64>,
+    norms: Vec<f64>,
 }
 
 impl<'a> Points<'a> {
@@ -77,17 +76,13 @@ impl<'a> Points<'a> {
                 Cow::Owned(copy)
             }
         };
-        let mut points = Self {
-            given,
-            values,
-            n_rows,
-            n_features,
-            origin: origin.map(<[f64]>::to_vec),
-            norms: Vec::new(),
+        let norms = if kernel.needs_norms() {
+            Panels::new(&values, n_features).squared_norms(n_rows)
+        } else {
+            Vec::new()
         };
-        points.norms =
-            if kernel.needs_norms() { squared_norms(&points.rows()) } else { vec![0.0; n_rows] };
-        Ok(points)
+        let origin = origin.map(<[f64]>::to_vec);
+        Ok(Self { given, values, n_rows, n_features, origin, norms })
     }
 
     /// Number of points.
@@ -120,9 +115,18 @@ impl<'a> Points<'a> {
         &self.given[i * self.n_features..(i + 1) * self.n_features]
     }
 
-    pub(super) fn rows(&self) -> ArrayView2<'_, f64> {
-        ArrayView2::from_shape((self.n_rows, self.n_features), &self.values)
-            .expect("checked when the points were taken")
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Squared norm of point i; 0 if the kernel needs none.
+    pub(super) fn norm(&self, i: usize) -> f64 {
+        self.norms.get(i).copied().unwrap_or(0.0)
+    }
+
+    /// Squared norms of some points; empty if the kernel needs none.
+    pub(super) fn norms(&self, range: std::ops::Range<usize>) -> &[f64] {
+        self.norms.get(range).unwrap_or_default()
     }
 }
 
@@ -174,19 +178,4 @@ fn origin(values: &[f64], n_features: usize) -> Option<Vec<f64>> {
     };
     let origin: Vec<f64> = (0..n_features).map(one).collect();
     origin.iter().any(|o| *o != 0.0).then_some(origin)
-}
-
-/// Squared norms by the same product that makes the off-diagonal entries, so that two equal rows are at distance exactly 0.
-fn squared_norms(rows: &ArrayView2<'_, f64>) -> Vec<f64> {
-    const BLOCK: usize = 8;
-    let mut product = [0.0; BLOCK * BLOCK];
-    let mut norms = Vec::with_capacity(rows.nrows());
-    for block in rows.axis_chunks_iter(Axis(0), BLOCK) {
-        let n = block.nrows();
-        if let Ok(mut out) = ArrayViewMut2::from_shape((n, n), &mut product[..n * n]) {
-            general_mat_mul(1.0, &block, &block.t(), 0.0, &mut out);
-            norms.extend(out.diag());
-        }
-    }
-    norms
 }

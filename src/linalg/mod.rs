@@ -2,5 +2,6 @@
 
 pub mod compensated;
 pub mod exp;
+pub mod memory;
 pub(crate) mod simd;
 pub mod vector;

@@ -33,18 +33,30 @@ mod x86 {
     }
 }
 
+/// Whether [`dispatch`] runs routines with 32 registers of eight numbers.
+#[inline]
+pub(crate) fn has_wide_registers() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
 /// Runs a routine with the best instruction set of this machine.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[inline]
 pub(crate) fn dispatch<R: Routine>(routine: R) -> R::Output {
-    if is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("fma")
-    {
-        // SAFETY: the features that the function enables were detected on the line above (avx512f implies avx2).
+    if has_wide_registers() {
+        // SAFETY: the features that the function enables were just detected (avx512f implies avx2).
         unsafe { x86::avx512(routine) }
     } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: the features that the function enables were detected on the line above.

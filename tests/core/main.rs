@@ -1,1 +1,15 @@
-fn main() {}
+//! Tests of the Rust core, in one binary. They use the public interface alone.
+
+// A failure of a test's own set-up should end the test on the spot.
+#![allow(clippy::unwrap_used)]
+
+mod agreement;
+mod certificate;
+mod cholesky;
+mod cmu;
+mod common;
+mod kernel;
+mod layering;
+mod monitor;
+mod phases;
+mod problem;

@@ -1,0 +1,146 @@
+"""The certificate: what is known about a solution, recomputed from its coefficients alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+OPTIMAL = frozenset({"optimal", "optimal_to_precision"})
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a solution has been proved to be, and the work that it took.
+
+    The dual problem is to minimise q(x) = 1/2 x'Hx - c'x over the box 0 <= x <= u with the sums
+    z'x of each group fixed. Objectives, gap and violation are recomputed in double precision from
+    the returned coefficients; nothing is taken over from the running values of the solver.
+
+    Parameters
+    ----------
+    primal_objective : float
+        Value P of the primal problem at the weights that the coefficients imply.
+    dual_objective : float
+        Value D = -q(x) of the dual problem in the sense of maximisation, so that D <= P.
+    duality_gap : float
+        P - D, at least the distance of either value from the optimum. NaN where no gap can be
+        claimed (status "stationary").
+    relative_gap : float
+        The gap divided by max(1, |D|).
+    kkt_violation : float
+        Largest violation m - M of the optimality conditions, in units of the decision function;
+        not positive at an exact optimum. LIBSVM's stopping quantity.
+    equality_residual : float
+        Largest deviation of a group's sum z'x from its fixed value.
+    box_residual : float
+        Largest distance of a coefficient from its box.
+    precision_floor : float
+        Size of the rounding errors in the gradient: a smaller violation has no meaning.
+    bias_interval : tuple of (float, float)
+        For each group the interval of multipliers that fit the coefficients; the intercept of a
+        classifier is minus a multiplier. A point as soon as one variable is free.
+    most_negative_curvature : float
+        Most negative curvature that was met; 0 for a positive semidefinite kernel.
+    status : str
+        "optimal", "optimal_to_precision", "max_iter", "max_time", "interrupted", "stopped",
+        "stalled", "unbounded" or "stationary".
+    solver : str
+        Name of the method.
+    n_cycles, n_sweeps, n_newton_steps, n_pair_steps : int
+        Cycles of the method, and the steps they were made of.
+    n_appends, n_deletes, n_dependent, n_refactorizations : int
+        Changes of the Cholesky factor; `n_dependent` counts variables met whose pivot vanished.
+    n_kernel_columns, n_cache_hits : int
+        Kernel columns computed, and columns reused.
+    n_free, n_bounded : int
+        Coefficients strictly inside their box, and at their upper bound.
+    seconds : dict of str to float
+        Time by phase.
+
+    See Also
+    --------
+    verify : The certificate of any fitted model.
+
+    References
+    ----------
+    .. [1] F. Jarre, "A Rank-One-Update Method for the Training of Support Vector Machines",
+       arXiv 2503.10482.
+
+    Examples
+    --------
+    >>> from exactsvm import SVC
+    >>> model = SVC(kernel="linear").fit([[-1.0], [1.0]], [0, 1])
+    >>> model.certificate_.status
+    'optimal'
+    >>> model.certificate_.relative_gap < 1e-12
+    True
+    """
+
+    primal_objective: float
+    dual_objective: float
+    duality_gap: float
+    relative_gap: float
+    kkt_violation: float
+    equality_residual: float
+    box_residual: float
+    precision_floor: float
+    bias_interval: tuple[tuple[float, float], ...]
+    most_negative_curvature: float
+    status: str
+    solver: str
+    n_cycles: int
+    n_sweeps: int
+    n_newton_steps: int
+    n_pair_steps: int
+    n_appends: int
+    n_deletes: int
+    n_dependent: int
+    n_refactorizations: int
+    n_kernel_columns: int
+    n_cache_hits: int
+    n_free: int
+    n_bounded: int
+    seconds: dict[str, float]
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Certificate:
+        """Build a certificate from the record of the compiled module."""
+        values = {name: record[name] for name in _FIELDS}
+        values["bias_interval"] = tuple((float(a), float(b)) for a, b in values["bias_interval"])
+        values["seconds"] = dict(values["seconds"])
+        if values["status"] == "stationary":  # without convexity the dual bounds nothing
+            values["duality_gap"] = values["relative_gap"] = math.nan
+        return cls(**values)
+
+    @property
+    def is_optimal(self) -> bool:
+        """True if the status is "optimal" or "optimal_to_precision"."""
+        return self.status in OPTIMAL
+
+    def __str__(self) -> str:
+        intervals = ", ".join(f"[{a:.10g}, {b:.10g}]" for a, b in self.bias_interval)
+        times = ", ".join(f"{phase} {spent:.3g}" for phase, spent in self.seconds.items())
+        rows = {
+            "primal objective": f"{self.primal_objective:.15g}",
+            "dual objective": f"{self.dual_objective:.15g}",
+            "duality gap": f"{self.duality_gap:.3g} (relative {self.relative_gap:.3g})",
+            "KKT violation": f"{self.kkt_violation:.3g} (rounding {self.precision_floor:.3g})",
+            "feasibility": f"equality {self.equality_residual:.3g}, box {self.box_residual:.3g}",
+            "multipliers": intervals or "none",
+            "curvature": f"at least {self.most_negative_curvature:.3g}",
+            "support vectors": f"{self.n_free} free, {self.n_bounded} at the bound",
+            "cycles": f"{self.n_cycles} ({self.n_sweeps} sweeps, {self.n_newton_steps} Newton "
+            f"steps, {self.n_pair_steps} pair steps)",
+            "factor": f"{self.n_appends} appends, {self.n_deletes} deletes, {self.n_dependent} "
+            f"dependent, {self.n_refactorizations} refactorisations",
+            "kernel columns": f"{self.n_kernel_columns} computed, {self.n_cache_hits} reused",
+            "seconds": times or "none",
+        }
+        head = f"{self.status} ({self.solver})"
+        return "\n".join([head, *(f"  {label:<18}{text}" for label, text in rows.items())])
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Certificate))

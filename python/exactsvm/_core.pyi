@@ -1,0 +1,126 @@
+"""Typed face of the compiled module.
+
+Private: the public functions of the package validate their arguments and call these.
+
+Arrays must be C-contiguous and float64 (int64 for `groups`), else TypeError. They are borrowed,
+never modified, and may be read-only. Every function releases the interpreter while it works and
+polls signals. `n_threads` is at least 1, `cache_size` is in MB, `max_iter=-1` and `max_time=None`
+mean no limit, `kernel` is "linear", "poly", "rbf", "sigmoid" or "laplacian". Bad shapes, values
+and settings raise ValueError.
+
+A solver that is interrupted by a signal does not raise: it returns its best feasible point with
+status "interrupted". An exception raised by `observer` is raised by the function itself.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Floats: TypeAlias = NDArray[np.float64]
+_Record: TypeAlias = dict[str, Any]
+_Observer: TypeAlias = Callable[[_Record], bool]
+
+__all__ = [
+    "__version__",
+    "certify_kernel",
+    "certify_matrix",
+    "decision_function",
+    "fit_kernel",
+    "pairwise_kernel",
+    "profile",
+    "solve_dual",
+]
+
+__version__: str
+profile: str  # "release" or "debug"
+
+def fit_kernel(
+    X: _Floats,
+    signs: _Floats,
+    upper: _Floats,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    cache_size: float,
+    n_threads: int,
+    start: _Floats | None = None,
+    observer: _Observer | None = None,
+) -> tuple[_Floats, _Floats, _Floats, _Record]:
+    """Train on the rows of X: (alpha (n,), gradient (n,), multipliers (1,), certificate)."""
+
+def solve_dual(
+    matrix: _Floats,
+    signs: _Floats,
+    linear: _Floats,
+    upper: _Floats,
+    groups: NDArray[np.int64] | None,
+    start: _Floats | None,
+    *,
+    signed: bool,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    n_threads: int,
+    observer: _Observer | None = None,
+) -> tuple[_Floats, _Floats, _Floats, _Record]:
+    """Solve the general dual on a matrix: (x (n,), gradient (n,), multipliers (n_groups,), record)."""
+
+def certify_kernel(
+    X: _Floats,
+    signs: _Floats,
+    upper: _Floats,
+    alpha: _Floats,
+    intercept: float | None,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    n_threads: int,
+) -> _Record:
+    """Certificate of given coefficients on the rows of X; `intercept=None` takes the best one."""
+
+def certify_matrix(
+    matrix: _Floats,
+    signs: _Floats,
+    linear: _Floats,
+    upper: _Floats,
+    alpha: _Floats,
+    intercept: float | None,
+    *,
+    n_threads: int,
+) -> _Record:
+    """Certificate of given coefficients on a kernel matrix (n, n)."""
+
+def pairwise_kernel(
+    X: _Floats,
+    Y: _Floats | None,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    n_threads: int,
+) -> _Floats:
+    """Kernel matrix (n, m) of the rows of X with those of Y, or of X with itself."""
+
+def decision_function(
+    X: _Floats,
+    support_vectors: _Floats,
+    dual_coef: _Floats,
+    intercept: float,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    n_threads: int,
+) -> _Floats:
+    """Decision values (n,): sum of dual_coef times kernel values, plus the intercept."""

@@ -1,0 +1,36 @@
+"""scikit-learn's conformance suite."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from exactsvm import SVC
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+    # One check subtracts a number from every entry of the kernel matrix, which makes it indefinite.
+    pytest.mark.filterwarnings("ignore:Not optimal. the kernel is not positive semidefinite"),
+]
+
+
+def expected_failures(estimator):
+    if estimator.kernel == "rbf" and estimator.gamma == "scale":
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "gamma='scale' takes the plain variance of X, as scikit-learn's SVC does, so "
+                "repeating rows changes the kernel; passes for any fixed kernel"
+            ),
+        }
+    return {}
+
+
+@parametrize_with_checks(
+    [
+        SVC(),
+        SVC(kernel="linear"),
+        SVC(gamma="auto", class_weight="balanced"),
+        SVC(kernel="precomputed"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_conforms(estimator, check):
+    check(estimator)
