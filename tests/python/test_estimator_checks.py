@@ -7,8 +7,6 @@ from exactsvm import SVC
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
-    # One check subtracts a number from every entry of the kernel matrix, which makes it indefinite.
-    pytest.mark.filterwarnings("ignore:Not optimal. the kernel is not positive semidefinite"),
 ]
 
 
