@@ -13,7 +13,7 @@
 //! classification is P = 1/2 w'w + sum_i u_i max(0, 1 - y_i f(x_i)) with f's bias -mu. With infinite bounds (hard
 //! margin) w is scaled until every point has margin 1: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
 
-use crate::kernel::{GramMatrix, Points, weighted_columns};
+use crate::kernel::{ColumnSums, GramMatrix, Points};
 use crate::kkt::{ends, violation};
 use crate::linalg::compensated::{self, Sum};
 use crate::problem::DualProblem;
@@ -97,15 +97,32 @@ pub fn certify(
     threads: &Threads,
 ) -> Certificate {
     let support: Vec<usize> = (0..beta.len()).filter(|&j| beta[j] != 0.0).collect();
-    let sums = weighted_columns(gram, &support, beta, threads);
+    let weights: Vec<f64> = support.iter().map(|&j| beta[j]).collect();
+    let sums = gram.column_sums(&support, &weights, threads);
+    certify_sums(&sums, linear_points, problem, beta, bias)
+}
+
+/// As [`certify`], from the products `sums` = K beta, which must have been computed from `beta` alone. Where the problem has several
+/// variables a point (regression has two), the products are over the points.
+pub fn certify_sums(
+    sums: &ColumnSums,
+    linear_points: Option<&Points<'_>>,
+    problem: &DualProblem,
+    beta: &[f64],
+    bias: Option<f64>,
+) -> Certificate {
+    let n_points = sums.len();
     let product: Vec<(f64, f64)> = match linear_points {
         Some(points) => linear_products(points, beta),
-        None => (0..beta.len()).map(|i| (sums.at(i).0, sums.at(i).1)).collect(),
+        None => {
+            (0..beta.len()).map(|i| (sums.at(i % n_points).0, sums.at(i % n_points).1)).collect()
+        }
     };
     let p = problem.linear();
     let gradient: Vec<f64> =
         product.iter().zip(p).map(|((high, low), p)| (high - p) + low).collect();
-    let largest = p.iter().enumerate().map(|(i, p)| sums.at(i).2 + p.abs()).fold(0.0, f64::max);
+    let largest =
+        p.iter().enumerate().map(|(i, p)| sums.at(i % n_points).2 + p.abs()).fold(0.0, f64::max);
     let floor = 4.0 * f64::EPSILON * largest;
     let ends = ends(problem, beta, &gradient);
     let n_groups = problem.n_groups();
@@ -158,7 +175,7 @@ pub fn certify(
             .enumerate()
             .map(|(g, e)| (e.bias_interval().0 + outside(g), e.bias_interval().1 + outside(g)))
             .collect(),
-        n_free: support.len() - n_bounded,
+        n_free: beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
         n_bounded,
         gradient: (0..beta.len())
             .map(|i| problem.signs()[i] * (gradient[i] - outside(problem.group(i))))
@@ -211,12 +228,12 @@ fn linear_products(points: &Points<'_>, beta: &[f64]) -> Vec<(f64, f64)> {
     let d = points.n_features();
     let (mut high, mut low, mut unused) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
     for (j, &b) in beta.iter().enumerate().filter(|(_, b)| **b != 0.0) {
-        compensated::axpy(b, points.given_row(j), &mut high, &mut low, &mut unused);
+        compensated::axpy(b, points.given_row(j % points.len()), &mut high, &mut low, &mut unused);
     }
-    (0..points.len())
+    (0..beta.len())
         .map(|i| {
             let mut sum = Sum::default();
-            for (k, &x) in points.given_row(i).iter().enumerate() {
+            for (k, &x) in points.given_row(i % points.len()).iter().enumerate() {
                 sum.add_product(x, high[k]);
                 sum.add(x * low[k]);
             }

@@ -61,15 +61,15 @@ pub enum Error {
         /// The difference.
         difference: f64,
     },
-    /// The problem does not fit the memory that it may use.
+    /// The free variables outgrow the memory that may be used.
     #[error(
-        "cache_size: the kernel matrix of {rows} rows takes {needed_mb:.0} MB, cache_size allows {allowed_mb:.0} MB; raise \
-         cache_size or train on fewer rows"
+        "cache_size: {n_free} support vectors are strictly between their bounds; their block of the kernel matrix and its factor take \
+         {needed_mb:.0} MB, cache_size allows {allowed_mb:.0} MB; raise cache_size, lower C or train on fewer rows"
     )]
     Memory {
-        /// Rows of the matrix.
-        rows: usize,
-        /// What it takes.
+        /// How many there are.
+        n_free: usize,
+        /// What they take.
         needed_mb: f64,
         /// What is allowed.
         allowed_mb: f64,

@@ -1,10 +1,12 @@
 //! One fit from data to certificate: kernel matrix, solver, certificate, with the clock running.
 
-use crate::certificate::{Certificate, certify};
-use crate::cmu::{self, CmuSettings};
+use crate::certificate::{Certificate, certify_sums};
+use crate::cmu::{self, CmuSettings, large};
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::kernel::{GramMatrix, Kernel, Points};
+use crate::kernel::{
+    ColumnSource, ColumnSums, GramMatrix, HeldColumns, Kernel, KernelColumns, Points,
+};
 use crate::observer::{Monitor, Observer, Progress};
 use crate::problem::DualProblem;
 use crate::solution::Solution;
@@ -16,7 +18,8 @@ use crate::threads::Threads;
 pub struct Limits {
     /// Seconds; `None` for no limit.
     pub max_time: Option<f64>,
-    /// Bytes that the kernel matrix may take; `None` for no limit.
+    /// Bytes that kernel entries and the factor may take; `None` for no limit. A matrix that fits is held, of a larger one columns are
+    /// kept.
     pub cache_bytes: Option<f64>,
 }
 
@@ -31,10 +34,10 @@ pub struct Fit {
     pub info: Info,
 }
 
-/// Solves a problem on data points.
+/// Solves a problem on data points; with several variables a point, variable v belongs to point v mod the number of points.
 ///
 /// # Errors
-/// If the input is not valid, the kernel overflows, or its matrix does not fit `limits.cache_bytes`.
+/// If the input is not valid, the kernel overflows, or the free variables outgrow `limits.cache_bytes`.
 pub fn fit_points(
     points: &Points<'_>,
     kernel: &Kernel,
@@ -46,13 +49,26 @@ pub fn fit_points(
 ) -> Result<Fit> {
     settings.validate()?;
     let n = points.len();
-    let bytes = 8.0 * n as f64 * n as f64;
-    if let Some(allowed) = limits.cache_bytes
-        && bytes > allowed
-    {
-        return Err(Error::Memory { rows: n, needed_mb: bytes / 1e6, allowed_mb: allowed / 1e6 });
+    if n == 0 || problem.len() % n != 0 {
+        return Err(Error::Shape {
+            argument: "X",
+            expected: format!("as many rows as variables ({}), or a share of them", problem.len()),
+            got: n.to_string(),
+        });
     }
+    let allowed = limits.cache_bytes.unwrap_or(f64::INFINITY);
+    let budget = allowed.min(usize::MAX as f64) as usize;
     let mut monitor = Monitor::new(observer, limits.max_time);
+    let linear = matches!(kernel, Kernel::Linear).then_some(points);
+    if 8.0 * n as f64 * n as f64 > allowed {
+        let mut source = KernelColumns::new(points, kernel, threads, 0)?;
+        let convex = kernel.is_positive_semidefinite();
+        let solution =
+            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?;
+        let sums =
+            |support: &[usize], weights: &[f64]| source.column_sums(support, weights, &mut || true);
+        return finish(sums, linear, problem, settings, solution, &monitor);
+    }
     let gram = GramMatrix::compute(points, kernel, threads, || {
         monitor.poll(|| Progress::starting("cmu", 0)).is_none()
     })?;
@@ -61,17 +77,19 @@ pub fn fit_points(
         let status = monitor.poll(|| Progress::starting("cmu", 0)).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
-    let mut solution = cmu::solve(
-        &gram,
-        problem,
-        settings,
-        kernel.is_positive_semidefinite(),
-        threads,
-        &mut monitor,
-    )?;
+    let convex = kernel.is_positive_semidefinite();
+    let mut solution = if problem.len() == n {
+        cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
+    } else {
+        // Several variables a point share its column.
+        let mut source = HeldColumns::new(&gram, threads);
+        large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+    };
+    solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel = kernel_seconds;
-    let linear = matches!(kernel, Kernel::Linear).then_some(points);
-    Ok(finish(&gram, linear, problem, settings, solution, threads, &monitor))
+    let sums =
+        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
+    finish(sums, linear, problem, settings, solution, &monitor)
 }
 
 /// Solves a problem on a matrix that the caller holds.
@@ -88,28 +106,41 @@ pub fn fit_matrix(
 ) -> Result<Fit> {
     let mut monitor = Monitor::new(observer, limits.max_time);
     let solution = cmu::solve(gram, problem, settings, false, threads, &mut monitor)?;
-    Ok(finish(gram, None, problem, settings, solution, threads, &monitor))
+    let sums =
+        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
+    finish(sums, None, problem, settings, solution, &monitor)
 }
 
-/// Certifies a solution. What the solver called optimal is only reported as such if the certificate agrees.
+/// Certifies a solution: from the solver's products if they are those of this very point, else from `sums`. What the solver called
+/// optimal is only reported as such if the certificate agrees.
 fn finish(
-    gram: &GramMatrix<'_>,
+    sums: impl FnOnce(&[usize], &[f64]) -> Result<Option<ColumnSums>>,
     linear: Option<&Points<'_>>,
     problem: &DualProblem,
     settings: &CmuSettings,
     solution: Solution,
-    threads: &Threads,
     monitor: &Monitor<'_>,
-) -> Fit {
-    let Solution { beta, mut info } = solution;
+) -> Result<Fit> {
+    let Solution { beta, sums: known, mut info } = solution;
     let clock = monitor.elapsed();
-    let certificate = certify(gram, linear, problem, &beta, None, threads);
+    let sums = match known {
+        Some(sums) => Some(sums),
+        None => {
+            let support: Vec<usize> = (0..beta.len()).filter(|&j| beta[j] != 0.0).collect();
+            let weights: Vec<f64> = support.iter().map(|&j| beta[j]).collect();
+            sums(&support, &weights)?
+        }
+    };
+    let certificate = match sums {
+        Some(sums) => certify_sums(&sums, linear, problem, &beta, None),
+        None => Certificate::unknown(problem),
+    };
     if info.status.is_optimal() {
         info.status = certificate.judge(settings.tol).unwrap_or(SolverStatus::Stalled);
     }
     info.seconds.certificate = monitor.elapsed() - clock;
     info.seconds.total = monitor.elapsed();
-    Fit { x: problem.unsigned(&beta), certificate, info }
+    Ok(Fit { x: problem.unsigned(&beta), certificate, info })
 }
 
 /// Stopped before there was a kernel matrix: the starting point, about which nothing is known but its feasibility.

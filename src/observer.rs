@@ -77,6 +77,7 @@ pub struct Monitor<'a> {
     start: Instant,
     next: Instant,
     deadline: Option<Instant>,
+    reserve: Duration,
     stopped: Option<SolverStatus>,
 }
 
@@ -88,7 +89,19 @@ impl<'a> Monitor<'a> {
         let deadline = max_time
             .and_then(|s| Duration::try_from_secs_f64(s).ok())
             .and_then(|limit| start.checked_add(limit));
-        Self { observer, start, next: start + INTERVAL, deadline, stopped: None }
+        Self {
+            observer,
+            start,
+            next: start + INTERVAL,
+            deadline,
+            reserve: Duration::ZERO,
+            stopped: None,
+        }
+    }
+
+    /// Keeps this many seconds of the time limit for what comes after the solver.
+    pub fn reserve(&mut self, seconds: f64) {
+        self.reserve = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     }
 
     /// Seconds since the start.
@@ -113,7 +126,9 @@ impl<'a> Monitor<'a> {
                 Control::Interrupt => Some(SolverStatus::Interrupted),
             };
         }
-        if self.stopped.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
+        if self.stopped.is_none()
+            && self.deadline.is_some_and(|deadline| now + self.reserve >= deadline)
+        {
             self.stopped = Some(SolverStatus::MaxTime);
         }
         self.stopped

@@ -153,6 +153,30 @@ impl DualProblem {
         })
     }
 
+    /// The same problem in some of its variables: their linear term and start are given, the sums of the groups are those of the
+    /// start.
+    pub(crate) fn restrict(
+        &self,
+        variables: &[usize],
+        mut linear: Vec<f64>,
+        start: Vec<f64>,
+    ) -> Self {
+        let pick = |values: &[f64]| -> Vec<f64> { variables.iter().map(|&v| values[v]).collect() };
+        let group: Vec<u8> = variables.iter().map(|&v| self.group[v]).collect();
+        let offsets = centre(&mut linear, &group, self.n_groups());
+        let totals = group_sums(&start, &group, self.n_groups());
+        Self {
+            signs: pick(&self.signs),
+            linear,
+            lower: pick(&self.lower),
+            upper: pick(&self.upper),
+            group,
+            start,
+            offsets,
+            totals,
+        }
+    }
+
     /// Number of variables.
     pub fn len(&self) -> usize {
         self.signs.len()
@@ -253,7 +277,8 @@ fn centre(linear: &mut [f64], group: &[u8], n_groups: usize) -> Vec<f64> {
             || linear.iter().zip(group).filter(|(_, k)| usize::from(**k) == g).map(|(p, _)| *p);
         let low = members().fold(f64::INFINITY, f64::min);
         let high = members().fold(f64::NEG_INFINITY, f64::max);
-        *offset = 0.5 * low + 0.5 * high;
+        // A part of a problem may lack a group.
+        *offset = if low <= high { 0.5 * low + 0.5 * high } else { 0.0 };
     }
     if n_groups > 0 {
         for (p, g) in linear.iter_mut().zip(group) {

@@ -16,6 +16,15 @@ const PARALLEL_ROWS: usize = 400;
 const STRONGER: f64 = 32.0;
 const MOST_STRENGTHENED: usize = 3;
 
+/// A factor on its way from one sub-problem to the next, with its variables by their names outside.
+#[derive(Debug)]
+pub(super) struct KeptFactor {
+    variables: Vec<usize>,
+    factor: PackedCholesky,
+    shift: f64,
+    strengthened: usize,
+}
+
 /// Variables and factor, in the order in which they were appended.
 #[derive(Debug)]
 pub(super) struct FreeSet<'a> {
@@ -48,6 +57,30 @@ impl<'a> FreeSet<'a> {
             strengthened: 0,
             members: Vec::new(),
             factor: PackedCholesky::new(),
+        }
+    }
+
+    /// Takes over a factor. `set` lists the variables of this sub-problem, ascending, and holds all of the factor's.
+    pub(super) fn adopt(&mut self, kept: KeptFactor, set: &[usize]) {
+        let place = |v: &usize| set.binary_search(v).ok();
+        let members: Option<Vec<usize>> = kept.variables.iter().map(place).collect();
+        self.shift = kept.shift;
+        self.strengthened = kept.strengthened;
+        if let Some(members) = members {
+            self.members = members;
+            self.factor = kept.factor;
+        }
+    }
+
+    /// Gives the factor away.
+    pub(super) fn keep(&mut self, set: &[usize]) -> KeptFactor {
+        let variables = self.members.iter().map(|&i| set[i]).collect();
+        self.members.clear();
+        KeptFactor {
+            variables,
+            factor: std::mem::take(&mut self.factor),
+            shift: self.shift,
+            strengthened: self.strengthened,
         }
     }
 

@@ -7,6 +7,7 @@
 mod curvature;
 mod extend;
 mod free_set;
+pub mod large;
 mod optimality;
 mod phase;
 mod rescue;
@@ -15,6 +16,7 @@ mod state;
 mod sweep;
 mod up_cycle;
 mod verify;
+mod working_set;
 mod workspace;
 
 pub use phase::Phase;
@@ -63,6 +65,18 @@ pub fn solve_traced(
     settings.validate()?;
     check_len("matrix", problem.len(), gram.len())?;
     let mut state = State::new(gram, problem, threads);
+    state.info.status = iterate(&mut state, settings, known_convex, monitor, trace);
+    Ok(Solution { beta: state.beta, sums: state.sums, info: state.info })
+}
+
+/// The method: phase after phase until it is done.
+fn iterate(
+    state: &mut State<'_>,
+    settings: &CmuSettings,
+    known_convex: bool,
+    monitor: &mut Monitor<'_>,
+    trace: &mut dyn FnMut(Phase),
+) -> SolverStatus {
     let mut work = workspace::Workspace::default();
     let mut watch = Watch::default();
     let mut phase = Phase::UpCycle;
@@ -70,25 +84,12 @@ pub fn solve_traced(
         trace(phase);
         let target = verify::target(settings.tol, state.floor);
         phase = match phase {
-            Phase::UpCycle => {
-                let clock = monitor.elapsed();
-                let next = release(&mut state, &mut watch, settings, target, monitor);
-                state.info.seconds.up_cycle += monitor.elapsed() - clock;
-                next
-            }
-            Phase::Sweep => sweep::run(&mut state, &mut work, settings, target, monitor),
-            Phase::Verify => {
-                let clock = monitor.elapsed();
-                let next = verify::run(&mut state, &mut watch, settings, known_convex);
-                state.info.seconds.gradient += monitor.elapsed() - clock;
-                next
-            }
-            Phase::Rescue => rescue::run(&mut state, &mut watch, target, monitor),
-            Phase::Stationary => verify::stationary(&mut state, &mut watch, settings, monitor),
-            Phase::Done(status) => {
-                state.info.status = status;
-                return Ok(Solution { beta: state.beta, info: state.info });
-            }
+            Phase::UpCycle => release(state, &mut watch, settings, target, monitor),
+            Phase::Sweep => sweep::run(state, &mut work, settings, target, monitor),
+            Phase::Verify => verify::run(state, &mut watch, settings, known_convex, monitor),
+            Phase::Rescue => rescue::run(state, &mut watch, target, monitor),
+            Phase::Stationary => verify::stationary(state, &mut watch, settings, monitor),
+            Phase::Done(status) => return status,
         };
         #[cfg(debug_assertions)]
         state.check();
@@ -111,5 +112,8 @@ fn release(
     if watch.check_due(violation, verify::floor_bound(state), settings.patience) {
         return Phase::Verify;
     }
-    up_cycle::run(state, target, settings, monitor)
+    let clock = monitor.elapsed();
+    let next = up_cycle::run(state, target, settings, monitor);
+    state.info.seconds.up_cycle += monitor.elapsed() - clock;
+    next
 }

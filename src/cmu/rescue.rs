@@ -128,3 +128,134 @@ pub(super) fn run(
         _ => Phase::Done(SolverStatus::Stalled),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmu::sweep;
+    use crate::cmu::workspace::Workspace;
+    use crate::cmu::{CmuSettings, verify};
+    use crate::kernel::GramMatrix;
+    use crate::observer::NoObserver;
+    use crate::problem::DualProblem;
+    use crate::threads::Threads;
+
+    /// Runs `f` on the state of a small problem after one up-cycle and one sweep, so that the factor holds something.
+    fn with_state(f: impl FnOnce(&mut State<'_>, &mut Monitor<'_>)) {
+        with_problem(1.0, 3.0, f);
+    }
+
+    /// As above, with the points closer together and another bound.
+    fn with_problem(spread: f64, c: f64, f: impl FnOnce(&mut State<'_>, &mut Monitor<'_>)) {
+        let x: [f64; 6] = [-2.0, -1.2, -0.3, 0.4, 1.1, 2.3];
+        let signs = [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0];
+        let kernel = |a: f64, b: f64| (-(spread * (a - b)).powi(2)).exp();
+        let values: Vec<f64> =
+            x.iter().flat_map(|&a| x.iter().map(move |&b| kernel(a, b))).collect();
+        let gram = GramMatrix::new(values.into(), 6).expect("finite");
+        let problem = DualProblem::classification(&signs, &[c; 6], None).expect("valid");
+        let threads = Threads::new(1);
+        let mut observer = NoObserver;
+        let mut monitor = Monitor::new(&mut observer, None);
+        let mut state = State::new(&gram, &problem, &threads);
+        let limits = Limits { n_free: 4, steps: 20 };
+        up_cycle(&mut state, 1e-10, limits, &mut monitor);
+        let settings = CmuSettings::default();
+        let next =
+            sweep::run(&mut state, &mut Workspace::default(), &settings, 1e-10, &mut monitor);
+        assert_eq!(next, Phase::UpCycle);
+        assert!(state.free_set.len() > 1);
+        f(&mut state, &mut monitor);
+    }
+
+    #[test]
+    fn the_ladder_is_climbed_one_rung_at_a_time() {
+        with_state(|state, monitor| {
+            let mut watch = Watch { idle: 25, ..Watch::default() };
+            let members = state.free_set.len();
+            assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Sweep);
+            assert_eq!(
+                (state.free_set.len(), state.info.n_refactorizations),
+                (members, 0),
+                "refine"
+            );
+            assert_eq!(watch.idle, 0, "each rung has its own patience");
+            assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Sweep);
+            assert_eq!((state.free_set.len(), state.info.n_refactorizations), (0, 1), "refactor");
+            let before = state.objective();
+            let pair_steps = state.info.n_pair_steps;
+            assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Verify);
+            assert!(
+                state.info.n_pair_steps > pair_steps && state.objective() <= before,
+                "pair steps"
+            );
+            let target = verify::target(1e-10, state.floor);
+            assert!(crate::cmu::optimality::current_violation(state) <= target);
+            assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Done(SolverStatus::Stalled));
+        });
+    }
+
+    #[test]
+    fn pair_steps_that_run_out_hand_over_to_a_sweep() {
+        // Points so close together that pair steps crawl.
+        with_problem(0.05, 1e9, |state, monitor| {
+            let mut watch = Watch { rung: 2, ..Watch::default() };
+            assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Sweep);
+            assert!(state.info.n_pair_steps > 1000);
+        });
+    }
+
+    #[test]
+    fn progress_leads_back_to_the_foot_of_the_ladder() {
+        with_state(|state, _| {
+            let mut watch = Watch::default();
+            watch.note(state, 1.0);
+            for idle in 1..=3 {
+                watch.note(state, 1.0);
+                assert_eq!(watch.idle, idle);
+            }
+            assert!(watch.stands_still(3) && !watch.stands_still(4));
+            assert!(watch.check_due(1.0, 0.0, 3) && !watch.check_due(1.0, 0.0, 4));
+            watch.rung = 2;
+            // A slightly smaller violation is no progress, a clearly smaller one is.
+            watch.note(state, 0.9);
+            assert_eq!((watch.idle, watch.rung), (4, 2));
+            watch.note(state, 0.5);
+            assert_eq!((watch.idle, watch.rung), (0, 0));
+        });
+    }
+
+    #[test]
+    fn a_falling_objective_is_progress_whatever_the_violation() {
+        with_state(|state, _| {
+            let mut watch = Watch::default();
+            watch.note(state, 1.0);
+            watch.best_objective = state.objective() + 1e-3;
+            watch.note(state, 2.0);
+            assert_eq!(watch.idle, 0);
+            // But not if it fell by less than its rounding error.
+            watch.best_objective = state.objective() * (1.0 - f64::EPSILON / 4.0);
+            watch.note(state, 2.0);
+            assert_eq!(watch.idle, 1);
+        });
+    }
+
+    #[test]
+    fn a_check_is_due_once_at_each_size_of_the_violation() {
+        let mut watch = Watch::default();
+        assert!(watch.check_due(1e-12, 1e-11, 25));
+        watch.checked(1e-12);
+        assert!(!watch.check_due(1e-12, 1e-11, 25), "checked at this size");
+        assert!(watch.check_due(4e-13, 1e-11, 25));
+        assert!(!watch.check_due(1e-10, 1e-11, 25), "too large for rounding to explain");
+    }
+
+    #[test]
+    fn polishing_goes_on_while_it_halves_the_violation() {
+        let mut watch = Watch::default();
+        assert!(watch.polish(1e-9));
+        assert!(watch.polish(4e-10));
+        assert!(!watch.polish(3e-10));
+        assert!(!watch.polish(1e-9));
+    }
+}

@@ -19,6 +19,10 @@ pub struct CmuSettings {
     pub max_refinements: usize,
     /// Cycles without any progress before a rescue.
     pub patience: usize,
+    /// Violators that join the free variables in a round on a matrix that is not held.
+    pub block: usize,
+    /// Seed of the draw among them.
+    pub seed: u64,
 }
 
 impl Default for CmuSettings {
@@ -31,6 +35,8 @@ impl Default for CmuSettings {
             rank_tol: 1e-12,
             max_refinements: 4,
             patience: 25,
+            block: 1024,
+            seed: 0,
         }
     }
 }
@@ -59,6 +65,7 @@ impl CmuSettings {
             "a number from 0 to 0.01",
             self.rank_tol.to_string(),
         )?;
+        check(self.block >= 2, "block", "at least 2", self.block.to_string())?;
         check(self.patience > 0, "patience", "at least 1", "0".into())
     }
 }

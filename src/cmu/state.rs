@@ -1,11 +1,22 @@
 //! The iterate and everything that must agree with it.
 
-use super::free_set::FreeSet;
+use super::free_set::{FreeSet, KeptFactor};
 use crate::info::Info;
-use crate::kernel::{GramMatrix, weighted_columns};
+use crate::kernel::{ColumnSums, GramMatrix};
 use crate::observer::Progress;
 use crate::problem::{BoundState, DualProblem};
 use crate::threads::Threads;
+
+/// The rest of a problem of which the state is a part.
+#[derive(Clone, Debug)]
+pub(super) struct Outside {
+    /// Variables at their non-zero bound.
+    pub(super) n_bounded: usize,
+    /// Dual objective of the whole, when the part began.
+    pub(super) dual_objective: f64,
+    /// KKT violation of the whole.
+    pub(super) violation: f64,
+}
 
 /// The point, its gradient, the free set and its factor. Only the methods here change the point.
 ///
@@ -25,8 +36,12 @@ pub(super) struct State<'a> {
     pub(super) n_free: usize,
     /// Rounding error of the gradient, as last computed with it.
     pub(super) floor: f64,
+    /// The products behind the gradient, as long as the point has not moved since they were computed.
+    pub(super) sums: Option<ColumnSums>,
     /// KKT violation when it was last looked at.
     pub(super) violation: f64,
+    /// What surrounds a sub-problem, for progress reports.
+    pub(super) outside: Option<Outside>,
     pub(super) info: Info,
 }
 
@@ -49,7 +64,9 @@ impl<'a> State<'a> {
             free_set: FreeSet::new(gram, problem, threads),
             n_free: 0,
             floor: 0.0,
+            sums: None,
             violation: f64::INFINITY,
+            outside: None,
             info: Info { n_kernel_columns: gram.n_computed(), ..Info::default() },
         };
         for i in 0..n {
@@ -88,6 +105,7 @@ impl<'a> State<'a> {
 
     /// Moves variable i by `step`, on to its bound exactly if `to_bound`. The gradient is the caller's business.
     pub(super) fn shift(&mut self, i: usize, step: f64, to_bound: bool) {
+        self.sums = None;
         let was_free = self.is_free(i);
         let (lower, upper) = (self.problem.lower()[i], self.problem.upper()[i]);
         self.beta[i] = match to_bound {
@@ -120,7 +138,8 @@ impl<'a> State<'a> {
     /// Computes gradient and floor from nothing but the point, in sums that carry their rounding errors along.
     pub(super) fn refresh_gradient(&mut self) {
         let support: Vec<usize> = (0..self.n()).filter(|&j| self.beta[j] != 0.0).collect();
-        let sums = weighted_columns(self.gram, &support, &self.beta, self.threads);
+        let weights: Vec<f64> = support.iter().map(|&j| self.beta[j]).collect();
+        let sums = self.gram.column_sums(&support, &weights, self.threads);
         let mut largest = 0.0_f64;
         for (i, g) in self.gradient.iter_mut().enumerate() {
             let p = self.problem.linear()[i];
@@ -130,6 +149,7 @@ impl<'a> State<'a> {
         }
         self.info.n_cache_hits += support.len();
         self.floor = 4.0 * f64::EPSILON * largest;
+        self.sums = Some(sums);
     }
 
     /// Puts what rounding took from the sums of the groups back, into the free variable with the most room.
@@ -162,16 +182,30 @@ impl<'a> State<'a> {
         0.5 * sum
     }
 
+    /// The factor for the next sub-problem, without the variables that are not free any more.
+    pub(super) fn keep_factor(&mut self, set: &[usize]) -> KeptFactor {
+        let members = self.free_set.members();
+        let gone: Vec<usize> = (0..members.len()).filter(|&k| !self.is_free(members[k])).collect();
+        self.free_set.delete(&gone, &mut [], None);
+        self.info.n_deletes += gone.len();
+        self.free_set.keep(set)
+    }
+
     pub(super) fn progress(&self) -> Progress {
+        let n_bounded = (0..self.n()).filter(|&i| self.problem.is_bounded(i, self.beta[i])).count();
         let offsets = self.problem.offsets();
         let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
+        let (n_outside, dual_objective, kkt_violation) = match &self.outside {
+            Some(outside) => (outside.n_bounded, outside.dual_objective, outside.violation),
+            None => (0, constant - self.objective(), self.violation),
+        };
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
-            dual_objective: constant - self.objective(),
-            kkt_violation: self.violation,
+            dual_objective,
+            kkt_violation,
             n_free: self.n_free,
-            n_bounded: (0..self.n()).filter(|&i| self.problem.is_bounded(i, self.beta[i])).count(),
+            n_bounded: n_bounded + n_outside,
             n_kernel_columns: self.info.n_kernel_columns,
             elapsed: 0.0,
         }

@@ -120,15 +120,7 @@ fn newton(
 
 /// The Newton step into `work.step`, B mu into `work.along`.
 fn newton_direction(state: &mut State<'_>, work: &mut Workspace) {
-    let b = &mut work.b[..state.problem.n_groups()];
-    if b.len() > 1 {
-        // A group whose last member left keeps only rounding errors in its column.
-        for (g, column) in b.iter_mut().enumerate() {
-            if !state.free_set.members().iter().any(|&i| state.problem.group(i) == g) {
-                column.fill(0.0);
-            }
-        }
-    }
+    let b = &work.b[..state.problem.n_groups()];
     let mu = solve_multipliers(b, |g| -dot(&b[g], &work.y));
     work.along.clear();
     work.along.resize(work.y.len(), 0.0);
@@ -180,6 +172,14 @@ pub(super) fn delete_blocking(state: &mut State<'_>, work: &mut Workspace, growi
         state.free_set.delete(&work.blocking, &mut carried[..=n_groups], None);
     }
     state.info.n_deletes += work.blocking.len();
+    if n_groups > 1 {
+        // A group whose last member left keeps only rounding errors in its column.
+        for (g, column) in work.b.iter_mut().enumerate() {
+            if !state.free_set.members().iter().any(|&i| state.problem.group(i) == g) {
+                column.fill(0.0);
+            }
+        }
+    }
 }
 
 /// How far the gradient of the free set is from constant, over the groups.

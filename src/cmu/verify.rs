@@ -25,9 +25,12 @@ pub(super) fn run(
     watch: &mut Watch,
     settings: &CmuSettings,
     known_convex: bool,
+    monitor: &Monitor<'_>,
 ) -> Phase {
+    let clock = monitor.elapsed();
     state.restore_sums();
     state.refresh_gradient();
+    state.info.seconds.gradient += monitor.elapsed() - clock;
     let violation = current_violation(state);
     watch.checked(violation);
     let status = if violation <= settings.tol {
@@ -65,7 +68,7 @@ pub(super) fn floor_bound(state: &State<'_>) -> f64 {
 
 /// Looks for negative curvature in the rest of the matrix (beyond [`CONVEXITY_ROWS`]: in the block of the support vectors) by
 /// completing the factor.
-fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
+pub(super) fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
     let mut rest: Vec<usize> =
         (0..state.n()).filter(|i| !state.free_set.members().contains(i)).collect();
     if state.n() > CONVEXITY_ROWS {

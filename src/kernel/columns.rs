@@ -39,6 +39,11 @@ impl<'a> Columns<'a> {
         self.len() == 0
     }
 
+    /// x'x of every point, to the bit that the products have.
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        self.panels.squared_norms(self.len())
+    }
+
     /// Kernel values of the rows `start ..` of x with the columns `from ..` (rounded down to a panel) into `band`, which holds
     /// whole rows of `len()` values.
     ///

@@ -92,6 +92,13 @@ impl Kernel {
         matches!(self, Self::Rbf { .. } | Self::Laplacian { .. })
     }
 
+    /// The value that belongs to a dot product, for the kernels that are functions of it.
+    pub(super) fn of_product(&self, product: f64) -> f64 {
+        let mut value = [product];
+        self.finish_row(&mut value, 0.0, &[0.0]);
+        value[0]
+    }
+
     /// Whether squared norms are needed.
     pub(super) fn needs_norms(&self) -> bool {
         matches!(self, Self::Rbf { .. })

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::columns::Columns;
 use super::function::Kernel;
 use super::points::Points;
+use super::sums::ColumnSums;
 use crate::error::{Error, Result, check_len};
 use crate::linalg::memory::zeros;
 use crate::linalg::vector::add_rows;
@@ -80,30 +81,67 @@ impl<'a> GramMatrix<'a> {
         threads: &Threads,
         mut proceed: impl FnMut() -> bool,
     ) -> Result<Option<GramMatrix<'static>>> {
+        let mut values = zeros(points.len() * points.len());
+        let done = fill_symmetric(&mut values, points, kernel, threads, &mut proceed)?;
+        Ok(done.then(|| GramMatrix::held(values, points.len(), points.len())))
+    }
+
+    /// As [`GramMatrix::compute`], into memory that is used again.
+    pub(super) fn compute_into(
+        buffer: Vec<f64>,
+        points: &Points<'_>,
+        kernel: &Kernel,
+        threads: &Threads,
+    ) -> Result<GramMatrix<'static>> {
         let n = points.len();
-        let mut values = zeros(n * n);
-        let columns = Columns::new(points, kernel);
-        let per_group = bands_per_group(n, points.n_features());
-        for (g, group) in values.chunks_mut((per_group * BAND * n).max(1)).enumerate() {
-            let first = g * per_group * BAND;
-            threads.for_each_chunk(group, BAND * n, n * n > PARALLEL_ENTRIES, |k, band| {
-                let start = first + k * BAND;
-                columns.fill(points, start, start, band);
-            });
-            if !proceed() {
-                return Ok(None);
-            }
-        }
-        mirror(&mut values, n, threads);
-        if matches!(kernel, Kernel::Rbf { .. } | Kernel::Laplacian { .. }) {
-            for i in 0..n {
-                values[i * n + i] = 1.0;
-            }
-        } else {
-            check_entries(&values, kernel.name())?;
-        }
+        let mut values = resized(buffer, n * n);
+        fill_symmetric(&mut values, points, kernel, threads, &mut || true)?;
+        Ok(GramMatrix::held(values, n, 0))
+    }
+
+    /// The block of `points` from whole columns (`column(k)` is that of `points[k]`, if it is known) and, for the `rest` whose columns
+    /// are not known, from their block.
+    pub(super) fn assemble<'c>(
+        buffer: Vec<f64>,
+        points: &[usize],
+        column: impl Fn(usize) -> Option<&'c [f64]> + Sync,
+        rest: &[usize],
+        block: &GramMatrix<'_>,
+        threads: &Threads,
+    ) -> Result<GramMatrix<'static>> {
+        let n = points.len();
+        let mut values = resized(buffer, n * n);
+        let mut place = vec![0; n];
+        rest.iter().enumerate().for_each(|(r, &k)| place[k] = r);
+        threads.for_each_chunk(
+            &mut values,
+            (BAND * n).max(1),
+            n * n > PARALLEL_ENTRIES,
+            |b, band| {
+                for (i, out) in band.chunks_exact_mut(n).enumerate() {
+                    let k = b * BAND + i;
+                    if let Some(known) = column(k) {
+                        out.iter_mut().zip(points).for_each(|(value, &j)| *value = known[j]);
+                        continue;
+                    }
+                    let row = block.row(place[k]);
+                    for (j, value) in out.iter_mut().enumerate() {
+                        *value = column(j).map_or_else(|| row[place[j]], |known| known[points[k]]);
+                    }
+                }
+            },
+        );
+        Ok(GramMatrix::held(values, n, 0))
+    }
+
+    fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Some(GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed: n }))
+        GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed }
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn into_values(self) -> Vec<f64> {
+        self.values.into_owned()
     }
 
     /// Rows of the matrix.
@@ -132,6 +170,30 @@ impl<'a> GramMatrix<'a> {
         &self.diagonal
     }
 
+    /// The matrix without rows.
+    pub fn empty() -> GramMatrix<'static> {
+        GramMatrix { values: Cow::Owned(Vec::new()), n: 0, diagonal: Vec::new(), n_computed: 0 }
+    }
+
+    /// The block of some rows and the same columns.
+    pub fn block(&self, rows: &[usize]) -> GramMatrix<'static> {
+        let mut values = zeros(rows.len() * rows.len());
+        for (out, &i) in values.chunks_exact_mut(rows.len().max(1)).zip(rows) {
+            let row = self.row(i);
+            out.iter_mut().zip(rows).for_each(|(value, &j)| *value = row[j]);
+        }
+        let diagonal = rows.iter().map(|&i| self.diagonal[i]).collect();
+        GramMatrix { values: Cow::Owned(values), n: rows.len(), diagonal, n_computed: 0 }
+    }
+
+    /// The sum of `weights[k]` times column `columns[k]`, with its rounding errors and magnitudes.
+    pub fn column_sums(&self, columns: &[usize], weights: &[f64], threads: &Threads) -> ColumnSums {
+        let rows: Vec<&[f64]> = columns.iter().map(|&j| self.row(j)).collect();
+        let mut sums = ColumnSums::zeros(self.n);
+        sums.add(&rows, weights, threads);
+        sums
+    }
+
     /// out += sum of `coefficients[k]` times column `columns[k]`.
     pub fn add_columns(
         &self,
@@ -153,6 +215,48 @@ impl<'a> GramMatrix<'a> {
             }
         });
     }
+}
+
+/// A buffer of that size; what it holds does not matter.
+fn resized(mut buffer: Vec<f64>, len: usize) -> Vec<f64> {
+    if buffer.capacity() < len {
+        // Some more than asked for: blocks grow from round to round.
+        buffer = zeros(len + len / 4);
+    }
+    buffer.resize(len, 0.0);
+    buffer
+}
+
+/// Fills a kernel matrix: the upper triangle is computed, the lower copied. False if stopped.
+fn fill_symmetric(
+    values: &mut [f64],
+    points: &Points<'_>,
+    kernel: &Kernel,
+    threads: &Threads,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<bool> {
+    let n = points.len();
+    let columns = Columns::new(points, kernel);
+    let per_group = bands_per_group(n, points.n_features());
+    for (g, group) in values.chunks_mut((per_group * BAND * n).max(1)).enumerate() {
+        let first = g * per_group * BAND;
+        threads.for_each_chunk(group, BAND * n, n * n > PARALLEL_ENTRIES, |k, band| {
+            let start = first + k * BAND;
+            columns.fill(points, start, start, band);
+        });
+        if !proceed() {
+            return Ok(false);
+        }
+    }
+    mirror(values, n, threads);
+    if kernel.depends_on_distance() {
+        for i in 0..n {
+            values[i * n + i] = 1.0;
+        }
+    } else {
+        check_entries(values, kernel.name())?;
+    }
+    Ok(true)
 }
 
 /// The kernel matrix of two sets of points, row-major. `proceed` is asked between blocks; a `false` stops the work and gives
@@ -225,7 +329,7 @@ fn mirror(values: &mut [f64], n: usize, threads: &Threads) {
 }
 
 /// Refuses entries that are not finite or would overflow in products.
-fn check_entries(values: &[f64], kernel: &'static str) -> Result<()> {
+pub(super) fn check_entries(values: &[f64], kernel: &'static str) -> Result<()> {
     let bad = |v: &f64| !(v.abs() < LARGEST_ENTRY);
     for block in values.chunks(4096) {
         // One vectorised pass; only a bad block is looked at closely. NaN is lost by max, hence the sum beside it.

@@ -1,14 +1,17 @@
 //! Kernel functions and the matrices they make.
 
+mod cache;
 mod columns;
 mod function;
 mod gram;
 mod panels;
 mod points;
+mod source;
 mod sums;
 
 pub use columns::Columns;
 pub use function::Kernel;
 pub use gram::{GramMatrix, pairwise_kernel};
 pub use points::Points;
-pub use sums::{ColumnSums, weighted_columns};
+pub use source::{ColumnSource, HeldColumns, KernelColumns};
+pub use sums::ColumnSums;

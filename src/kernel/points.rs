@@ -13,7 +13,7 @@ use crate::error::{Error, Result, check_finite};
 /// therefore shifted by its mean, rounded so coarsely that the subtraction is exact for data on a grid.
 #[derive(Clone, Debug)]
 pub struct Points<'a> {
-    given: &'a [f64],
+    given: Option<&'a [f64]>,
     values: Cow<'a, [f64]>,
     n_rows: usize,
     n_features: usize,
@@ -82,7 +82,7 @@ impl<'a> Points<'a> {
             Vec::new()
         };
         let origin = origin.map(<[f64]>::to_vec);
-        Ok(Self { given, values, n_rows, n_features, origin, norms })
+        Ok(Self { given: Some(given), values, n_rows, n_features, origin, norms })
     }
 
     /// Number of points.
@@ -112,7 +112,26 @@ impl<'a> Points<'a> {
 
     /// The features of point i as they were given.
     pub fn given_row(&self, i: usize) -> &[f64] {
-        &self.given[i * self.n_features..(i + 1) * self.n_features]
+        &self.given.unwrap_or(&self.values)[i * self.n_features..(i + 1) * self.n_features]
+    }
+
+    /// Some of the points, copied, with the same origin and the same norms to the last bit.
+    pub fn subset(&self, points: &[usize]) -> Points<'static> {
+        let mut values = Vec::with_capacity(points.len() * self.n_features);
+        points.iter().for_each(|&i| values.extend_from_slice(self.row(i)));
+        let norms = if self.norms.is_empty() {
+            Vec::new()
+        } else {
+            points.iter().map(|&i| self.norms[i]).collect()
+        };
+        Points {
+            given: None,
+            values: Cow::Owned(values),
+            n_rows: points.len(),
+            n_features: self.n_features,
+            origin: self.origin.clone(),
+            norms,
+        }
     }
 
     pub(super) fn values(&self) -> &[f64] {

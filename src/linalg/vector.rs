@@ -127,4 +127,27 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn with_and_without_fused_operations_they_agree_to_rounding() {
+        for n in [0, 1, 7, 31, 32, 33, 100] {
+            let wave = |k: f64| -> Vec<f64> { (0..n).map(|i| (f64::from(i) * k).sin()).collect() };
+            let (x, y) = (wave(0.7), wave(1.3));
+            let plain = Dot { x: &x, y: &y }.run::<false>();
+            let fused = Dot { x: &x, y: &y }.run::<true>();
+            let size: f64 = x.iter().zip(&y).map(|(a, b)| (a * b).abs()).sum();
+            assert!((plain - fused).abs() <= 4.0 * f64::EPSILON * (1.0 + size));
+            // The dispatched one is one of the two.
+            assert!([plain, fused].contains(&dot(&x, &y)));
+            let (mut a, mut b) = (y.clone(), y.clone());
+            Axpy { a: 0.3, x: &x, y: &mut a }.run::<false>();
+            Axpy { a: 0.3, x: &x, y: &mut b }.run::<true>();
+            let rows = [&x[..], &y, &x, &y];
+            Axpy4 { a: [0.1, 0.2, -0.3, 0.4], rows, out: &mut a }.run::<false>();
+            Axpy4 { a: [0.1, 0.2, -0.3, 0.4], rows, out: &mut b }.run::<true>();
+            for (a, b) in a.iter().zip(&b) {
+                assert!((a - b).abs() <= 8.0 * f64::EPSILON);
+            }
+        }
+    }
 }

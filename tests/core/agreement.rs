@@ -1,7 +1,9 @@
 //! Different ways to the same problem give the same answer.
 
 use exactsvm::fit::{Fit, Limits, fit_matrix, fit_points};
-use exactsvm::{CmuSettings, DualProblem, GramMatrix, Kernel, NoObserver, Points, SolverStatus, Threads};
+use exactsvm::{
+    CmuSettings, DualProblem, GramMatrix, Kernel, NoObserver, Points, SolverStatus, Threads,
+};
 
 use crate::common::Random;
 
@@ -11,13 +13,24 @@ const D: usize = 4;
 fn data(seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut random = Random::new(seed);
     let x = random.normals(N * D);
-    let signs = (0..N).map(|i| if x[i * D] + x[i * D + 1].powi(2) + random.normal() > 0.8 { 1.0 } else { -1.0 }).collect();
+    let signs = (0..N)
+        .map(|i| if x[i * D] + x[i * D + 1].powi(2) + random.normal() > 0.8 { 1.0 } else { -1.0 })
+        .collect();
     (x, signs)
 }
 
 fn by_points(points: &Points<'_>, kernel: &Kernel, problem: &DualProblem, n_threads: usize) -> Fit {
     let settings = CmuSettings { tol: 1e-11, ..CmuSettings::default() };
-    fit_points(points, kernel, problem, &settings, &Limits::default(), &Threads::new(n_threads), &mut NoObserver).unwrap()
+    fit_points(
+        points,
+        kernel,
+        problem,
+        &settings,
+        &Limits::default(),
+        &Threads::new(n_threads),
+        &mut NoObserver,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -35,14 +48,25 @@ fn a_precomputed_matrix_gives_what_the_points_give() {
             let threads = Threads::new(1);
             let gram = GramMatrix::compute(&points, &kernel, &threads, || true).unwrap().unwrap();
             let settings = CmuSettings { tol: 1e-11, ..CmuSettings::default() };
-            let held =
-                fit_matrix(&gram, &problem, &settings, &Limits::default(), &threads, &mut NoObserver).unwrap();
+            let held = fit_matrix(
+                &gram,
+                &problem,
+                &settings,
+                &Limits::default(),
+                &threads,
+                &mut NoObserver,
+            )
+            .unwrap();
             let computed = by_points(&points, &kernel, &problem, 1);
             // The same matrix, hence the same path; only the check for convexity comes on top.
             assert_eq!(held.x, computed.x, "{kernel:?}, C = {c}");
             for fit in [&held, &computed] {
                 assert!(fit.info.status.is_optimal(), "{kernel:?}, C = {c}: {}", fit.info.status);
-                assert!(fit.certificate.relative_gap <= 1e-8, "gap {:e}", fit.certificate.relative_gap);
+                assert!(
+                    fit.certificate.relative_gap <= 1e-8,
+                    "gap {:e}",
+                    fit.certificate.relative_gap
+                );
                 assert!(fit.certificate.duality_gap >= 0.0);
             }
         }
@@ -66,7 +90,9 @@ fn threads_change_no_bit_of_a_fit() {
 #[test]
 fn an_origin_close_to_the_data_changes_nothing_that_matters() {
     let (mut x, signs) = data(3);
-    x.iter_mut().for_each(|x| *x += 300.0);
+    for x in &mut x {
+        *x += 300.0;
+    }
     for kernel in [Kernel::Linear, Kernel::Rbf { gamma: 0.4 }] {
         let problem = DualProblem::classification(&signs, &[1.0; N], None).unwrap();
         let there = by_points(&Points::new(&x, N, D, &kernel).unwrap(), &kernel, &problem, 1);
@@ -75,7 +101,10 @@ fn an_origin_close_to_the_data_changes_nothing_that_matters() {
         let (a, b) = (there.certificate.dual_objective, here.certificate.dual_objective);
         // The far origin costs digits: products near 4e5 carry errors of 1e-10, times the sum of x, about 50.
         assert!((a - b).abs() <= 1e-7 * a.abs(), "{kernel:?}: {a} and {b}");
-        assert!(here.certificate.precision_floor < 1e-2 * there.certificate.precision_floor || kernel != Kernel::Linear);
+        assert!(
+            here.certificate.precision_floor < 1e-2 * there.certificate.precision_floor
+                || kernel != Kernel::Linear
+        );
     }
 }
 
@@ -108,4 +137,36 @@ fn a_sigmoid_kernel_never_claims_an_optimum() {
     let fit = by_points(&points, &kernel, &problem, 1);
     assert_eq!(fit.info.status, SolverStatus::Stationary);
     assert!(fit.info.most_negative_curvature < 0.0);
+}
+
+#[test]
+fn a_matrix_beyond_the_memory_limit_is_worked_around() {
+    let (n, d) = (500, 3);
+    let mut random = Random::new(6);
+    let x = random.normals(n * d);
+    let signs: Vec<f64> =
+        (0..n).map(|i| if x[i * d] + 0.5 * random.normal() > 0.0 { 1.0 } else { -1.0 }).collect();
+    let kernel = Kernel::Rbf { gamma: 0.5 };
+    let problem = DualProblem::classification(&signs, &vec![3.0; n], None).unwrap();
+    let points = Points::new(&x, n, d, &kernel).unwrap();
+    let settings = CmuSettings { tol: 1e-11, ..CmuSettings::default() };
+    let fit = |cache_bytes: usize| {
+        let limits = Limits { cache_bytes: Some(cache_bytes as f64), ..Limits::default() };
+        fit_points(
+            &points,
+            &kernel,
+            &problem,
+            &settings,
+            &limits,
+            &Threads::new(1),
+            &mut NoObserver,
+        )
+    };
+    let held = fit(8 * n * n).unwrap();
+    let piecewise = fit(8 * n * n - 1).unwrap();
+    assert!(held.info.status.is_optimal() && piecewise.info.status.is_optimal());
+    let (a, b) = (held.certificate.dual_objective, piecewise.certificate.dual_objective);
+    assert!((a - b).abs() <= 1e-10 * a.abs(), "{a} and {b}");
+    let allowed = 1e-11_f64.max(piecewise.certificate.precision_floor);
+    assert!(piecewise.certificate.kkt_violation <= allowed);
 }

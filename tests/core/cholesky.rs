@@ -489,7 +489,7 @@ fn a_deleted_row_comes_back_to_the_same_factor() {
 fn pivots_are_judged_by_rank_and_sign() {
     assert_eq!(Pivot::judge(1e-11, 1.0, RANK_TOL), Pivot::Appended);
     assert_eq!(Pivot::judge(1e-13, 1.0, RANK_TOL), Pivot::Dependent(1e-13));
-    assert_eq!(Pivot::judge(-1e-9, 1.0, RANK_TOL), Pivot::Dependent(-1e-9));
+    assert_eq!(Pivot::judge(-1e-13, 1.0, RANK_TOL), Pivot::Dependent(-1e-13));
     assert_eq!(Pivot::judge(-1e-7, 1.0, RANK_TOL), Pivot::Indefinite(-1e-7));
     assert_eq!(Pivot::judge(0.0, 0.0, RANK_TOL), Pivot::Dependent(0.0));
     // Relative to the diagonal, whatever the units.

@@ -264,7 +264,9 @@ fn a_linear_term_far_from_zero_costs_no_digits() {
         let mut case = recipe.build(&mut random);
         // Whole numbers on a grid of 2^-20: adding a million to them is exact, and moves nothing but the multipliers.
         let grid = |c: f64| (c * 1_048_576.0).round() / 1_048_576.0;
-        case.linear.iter_mut().for_each(|c| *c = grid(*c));
+        for c in &mut case.linear {
+            *c = grid(*c);
+        }
         let plain = case.solve(&CmuSettings { tol: 1e-12, ..CmuSettings::default() }, true, 1);
         let mut far = case.clone();
         for (i, c) in far.linear.iter_mut().enumerate() {

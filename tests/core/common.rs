@@ -8,53 +8,53 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// Random numbers that are the same on every machine and with every version of the `rand` distributions.
-pub struct Random(Pcg64);
+pub(crate) struct Random(Pcg64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Pcg64::seed_from_u64(seed))
     }
 
     /// Uniform in [0, 1).
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform in [low, high).
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
     /// An integer below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.0.next_u64() % n as u64) as usize
     }
 
-    pub fn chance(&mut self, p: f64) -> bool {
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    pub fn sign(&mut self) -> f64 {
+    pub(crate) fn sign(&mut self) -> f64 {
         if self.chance(0.5) { 1.0 } else { -1.0 }
     }
 
     /// Nearly normal: the sum of twelve uniform numbers, centred. Variance 1.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
-    pub fn normals(&mut self, n: usize) -> Vec<f64> {
+    pub(crate) fn normals(&mut self, n: usize) -> Vec<f64> {
         (0..n).map(|_| self.normal()).collect()
     }
 
     /// A number whose logarithm is uniform between those of `low` and `high`.
-    pub fn decades(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn decades(&mut self, low: f64, high: f64) -> f64 {
         10_f64.powf(self.between(low.log10(), high.log10()))
     }
 }
 
 /// The sum of products x_k y_k with the rounding errors of sums and products carried along.
-pub fn exact_dot(x: impl IntoIterator<Item = f64>, y: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn exact_dot(x: impl IntoIterator<Item = f64>, y: impl IntoIterator<Item = f64>) -> f64 {
     let (mut high, mut low) = (0.0_f64, 0.0_f64);
     for (a, b) in x.into_iter().zip(y) {
         let product = a * b;
@@ -68,7 +68,7 @@ pub fn exact_dot(x: impl IntoIterator<Item = f64>, y: impl IntoIterator<Item = f
 }
 
 /// X X' of n rows with d entries, symmetric to the last bit.
-pub fn outer(rows: &[f64], n: usize, d: usize) -> Vec<f64> {
+pub(crate) fn outer(rows: &[f64], n: usize, d: usize) -> Vec<f64> {
     let mut k = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
@@ -85,7 +85,7 @@ pub fn outer(rows: &[f64], n: usize, d: usize) -> Vec<f64> {
 }
 
 /// The textbook factorisation A = LL', row-major; `None` if a pivot is not positive.
-pub fn dense_cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
+pub(crate) fn dense_cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
@@ -107,52 +107,52 @@ pub fn dense_cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
 
 /// A dual problem with its matrix, and where it is known its solution.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub n: usize,
+pub(crate) struct Case {
+    pub(crate) n: usize,
     /// K, row-major.
-    pub matrix: Vec<f64>,
-    pub signs: Vec<f64>,
-    pub linear: Vec<f64>,
-    pub upper: Vec<f64>,
-    pub groups: Vec<i64>,
-    pub n_groups: usize,
-    pub start: Vec<f64>,
+    pub(crate) matrix: Vec<f64>,
+    pub(crate) signs: Vec<f64>,
+    pub(crate) linear: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+    pub(crate) groups: Vec<i64>,
+    pub(crate) n_groups: usize,
+    pub(crate) start: Vec<f64>,
     /// A solution; the only one if the matrix is positive definite on the null space of the equalities.
-    pub solution: Vec<f64>,
+    pub(crate) solution: Vec<f64>,
     /// Size of the slack of every bounded variable at the solution; 0 for free ones.
-    pub slack: Vec<f64>,
+    pub(crate) slack: Vec<f64>,
 }
 
 /// What a constructed problem shall look like.
 #[derive(Clone, Debug)]
-pub struct Recipe {
-    pub n: usize,
+pub(crate) struct Recipe {
+    pub(crate) n: usize,
     /// Rank of the matrix.
-    pub rank: usize,
+    pub(crate) rank: usize,
     /// Equalities: 0, 1 or 2.
-    pub n_groups: usize,
+    pub(crate) n_groups: usize,
     /// Share of points that repeat another one.
-    pub duplicates: f64,
+    pub(crate) duplicates: f64,
     /// Size of the diagonal.
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// Size of the bounds.
-    pub bound: f64,
-    pub infinite_bounds: bool,
+    pub(crate) bound: f64,
+    pub(crate) infinite_bounds: bool,
     /// Share of the variables that are free at the solution, and that are at their bound away from zero.
-    pub free: f64,
-    pub bounded: f64,
+    pub(crate) free: f64,
+    pub(crate) bounded: f64,
     /// Each direction of the factor is shorter than the one before by this factor.
-    pub decay: f64,
+    pub(crate) decay: f64,
     /// Size of the slacks relative to that of the gradient's terms.
-    pub slack: f64,
+    pub(crate) slack: f64,
     /// Start from x = 0 (the problem is made so that this is feasible) or from a random feasible point.
-    pub from_zero: bool,
+    pub(crate) from_zero: bool,
     /// All of one class but one.
-    pub lone_member: bool,
+    pub(crate) lone_member: bool,
 }
 
 impl Recipe {
-    pub fn plain(n: usize) -> Self {
+    pub(crate) fn plain(n: usize) -> Self {
         Self {
             n,
             rank: n,
@@ -171,7 +171,7 @@ impl Recipe {
     }
 
     /// A random recipe: everything varies.
-    pub fn random(random: &mut Random) -> Self {
+    pub(crate) fn random(random: &mut Random) -> Self {
         let largest = if random.chance(0.2) { 140 } else { 50 };
         let n = 2 + random.below(largest);
         let full = random.chance(0.4);
@@ -193,7 +193,7 @@ impl Recipe {
     }
 
     /// Builds the problem: matrix, point and multipliers first, then the linear term that makes the point optimal.
-    pub fn build(&self, random: &mut Random) -> Case {
+    pub(crate) fn build(&self, random: &mut Random) -> Case {
         let (n, rank) = (self.n, self.rank.min(self.n));
         let mut rows = vec![0.0; n * rank];
         for i in 0..n {
@@ -221,7 +221,9 @@ impl Recipe {
                 .collect();
         let mut groups = vec![0_i64; n];
         if self.n_groups == 2 {
-            groups.iter_mut().for_each(|g| *g = i64::from(random.chance(0.5)));
+            for g in &mut groups {
+                *g = i64::from(random.chance(0.5));
+            }
             // Both must exist, or it is a problem of one group.
             (groups[0], groups[1]) = (0, 1);
         }
@@ -342,17 +344,17 @@ fn wander(
 
 /// A point judged by the definitions alone.
 #[derive(Clone, Debug)]
-pub struct Judgement {
-    pub objective: f64,
-    pub violation: f64,
-    pub floor: f64,
+pub(crate) struct Judgement {
+    pub(crate) objective: f64,
+    pub(crate) violation: f64,
+    pub(crate) floor: f64,
     /// Largest deviation of a group's sum from that of the start, over the sum of all variables' magnitudes.
-    pub drift: f64,
-    pub in_box: bool,
+    pub(crate) drift: f64,
+    pub(crate) in_box: bool,
 }
 
 impl Case {
-    pub fn problem(&self) -> DualProblem {
+    pub(crate) fn problem(&self) -> DualProblem {
         DualProblem::new(&DualProblemParts {
             signs: &self.signs,
             linear: Some(&self.linear),
@@ -364,11 +366,16 @@ impl Case {
         .expect("a constructed problem is valid")
     }
 
-    pub fn gram(&self) -> GramMatrix<'_> {
+    pub(crate) fn gram(&self) -> GramMatrix<'_> {
         GramMatrix::new((&self.matrix).into(), self.n).expect("a constructed matrix is valid")
     }
 
-    pub fn solve(&self, settings: &CmuSettings, known_convex: bool, n_threads: usize) -> Solution {
+    pub(crate) fn solve(
+        &self,
+        settings: &CmuSettings,
+        known_convex: bool,
+        n_threads: usize,
+    ) -> Solution {
         let mut observer = NoObserver;
         cmu::solve(
             &self.gram(),
@@ -382,12 +389,12 @@ impl Case {
     }
 
     /// x = z o beta.
-    pub fn unsigned(&self, beta: &[f64]) -> Vec<f64> {
+    pub(crate) fn unsigned(&self, beta: &[f64]) -> Vec<f64> {
         beta.iter().zip(&self.signs).map(|(b, z)| b * z).collect()
     }
 
     /// g = Hx - c.
-    pub fn gradient(&self, x: &[f64]) -> Vec<f64> {
+    pub(crate) fn gradient(&self, x: &[f64]) -> Vec<f64> {
         let n = self.n;
         (0..n)
             .map(|i| {
@@ -401,14 +408,14 @@ impl Case {
     }
 
     /// q(x) = 1/2 x'Hx - c'x.
-    pub fn objective(&self, x: &[f64]) -> f64 {
+    pub(crate) fn objective(&self, x: &[f64]) -> f64 {
         let gradient = self.gradient(x);
         let both = x.iter().chain(x).copied();
         exact_dot(gradient.into_iter().chain(self.linear.iter().map(|c| -c)), both.map(|x| 0.5 * x))
     }
 
     /// Sum of the magnitudes of the terms of q: its rounding errors are relative to this.
-    pub fn objective_size(&self, x: &[f64]) -> f64 {
+    pub(crate) fn objective_size(&self, x: &[f64]) -> f64 {
         let n = self.n;
         (0..n)
             .filter(|&i| x[i] != 0.0)
@@ -420,7 +427,7 @@ impl Case {
     }
 
     /// Judges x: violation m - M with v = -z o g over each group, the floor of a float64 gradient, feasibility.
-    pub fn judge(&self, x: &[f64]) -> Judgement {
+    pub(crate) fn judge(&self, x: &[f64]) -> Judgement {
         let n = self.n;
         let gradient = self.gradient(x);
         let (mut violation, mut drift, mut floor) = (0.0_f64, 0.0_f64, 0.0_f64);
@@ -464,7 +471,7 @@ impl Case {
     }
 
     /// Size of the largest term of a gradient: what a relative tolerance refers to.
-    pub fn gradient_size(&self) -> f64 {
+    pub(crate) fn gradient_size(&self) -> f64 {
         let n = self.n;
         (0..n)
             .map(|i| {

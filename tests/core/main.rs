@@ -2,6 +2,8 @@
 
 // A failure of a test's own set-up should end the test on the spot.
 #![allow(clippy::unwrap_used)]
+// Groups are few and seeds are small.
+#![allow(clippy::cast_possible_wrap)]
 
 mod agreement;
 mod certificate;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use exactsvm::fit::{Limits, fit_points};
 use exactsvm::{
-    CmuSettings, Control, DualProblem, Kernel, Monitor, NoObserver, Observer, Points, Progress, SolverStatus, Threads,
-    cmu,
+    CmuSettings, Control, DualProblem, Kernel, Monitor, NoObserver, Observer, Points, Progress,
+    SolverStatus, Threads, cmu,
 };
 
 use crate::common::{Case, Random, Recipe};
@@ -40,7 +40,11 @@ fn a_case() -> Case {
 }
 
 /// Solves with a clock that already runs: the first look at it comes after a while.
-fn solve_late(case: &Case, observer: &mut dyn Observer, max_time: Option<f64>) -> exactsvm::Solution {
+fn solve_late(
+    case: &Case,
+    observer: &mut dyn Observer,
+    max_time: Option<f64>,
+) -> exactsvm::Solution {
     let mut monitor = Monitor::new(observer, max_time);
     thread::sleep(A_WHILE);
     cmu::solve(
@@ -88,7 +92,11 @@ fn an_observer_is_called_on_the_calling_thread_and_sees_true_numbers() {
         assert!(progress.n_free + progress.n_bounded <= case.n);
         // The dual objective is a lower bound of the optimal value, up to rounding.
         let best = -case.objective(&case.solution);
-        assert!(progress.dual_objective <= best + 1e-9 * best.abs(), "{} > {best}", progress.dual_objective);
+        assert!(
+            progress.dual_objective <= best + 1e-9 * best.abs(),
+            "{} > {best}",
+            progress.dual_objective
+        );
     }
     // Being watched changes nothing.
     let alone = case.solve(&CmuSettings::default(), true, 2);
@@ -140,9 +148,16 @@ fn a_time_limit_holds_while_the_kernel_is_computed() {
     let points = Points::new(&x, n, d, &kernel).unwrap();
     let problem = DualProblem::classification(&signs, &vec![1.0; n], None).unwrap();
     let limits = Limits { max_time: Some(0.0), ..Limits::default() };
-    let fit =
-        fit_points(&points, &kernel, &problem, &CmuSettings::default(), &limits, &Threads::new(2), &mut NoObserver)
-            .unwrap();
+    let fit = fit_points(
+        &points,
+        &kernel,
+        &problem,
+        &CmuSettings::default(),
+        &limits,
+        &Threads::new(2),
+        &mut NoObserver,
+    )
+    .unwrap();
     assert_eq!(fit.info.status, SolverStatus::MaxTime);
     assert_eq!(fit.x, vec![0.0; n]);
     assert!(fit.certificate.duality_gap.is_nan(), "nothing is known, so nothing may be claimed");
@@ -168,7 +183,10 @@ fn an_iteration_limit_ends_with_a_feasible_point_that_only_gets_better() {
             }
             assert_feasible(&case, &solution.beta);
             let objective = case.objective(&case.unsigned(&solution.beta));
-            assert!(objective <= last + 1e-12 * last.abs(), "cycle {limit} climbed from {last} to {objective}");
+            assert!(
+                objective <= last + 1e-12 * last.abs(),
+                "cycle {limit} climbed from {last} to {objective}"
+            );
             last = objective;
         }
     }

@@ -1,12 +1,9 @@
 //! Every way in which input can be wrong has a name, and the encodings do what they say.
 
-use exactsvm::fit::{Limits, fit_points};
 use exactsvm::{
-    BoundState, CmuSettings, DualProblem, DualProblemParts, Error, GramMatrix, Kernel, Monitor, NoObserver, Points,
+    BoundState, CmuSettings, DualProblem, DualProblemParts, Error, GramMatrix, Monitor, NoObserver,
     Threads, cmu,
 };
-
-use crate::common::Random;
 
 const Z: [f64; 3] = [1.0, -1.0, 1.0];
 const U: [f64; 3] = [1.0, 2.0, 3.0];
@@ -54,7 +51,13 @@ fn wrong_values_are_named() {
     }
     // An infinite bound admits every finite start, and no infinite one.
     let upper = [f64::INFINITY; 3];
-    let start = |x| DualProblem::new(&DualProblemParts { upper: &upper, start: Some(&[0.0, x, 0.0]), ..parts() });
+    let start = |x| {
+        DualProblem::new(&DualProblemParts {
+            upper: &upper,
+            start: Some(&[0.0, x, 0.0]),
+            ..parts()
+        })
+    };
     assert!(start(1e300).is_ok());
     assert!(matches!(start(f64::INFINITY), Err(Error::InfeasibleStart { index: 1, .. })));
 }
@@ -95,32 +98,24 @@ fn a_matrix_of_another_size_is_refused() {
     let problem = DualProblem::new(&parts()).unwrap();
     let mut observer = NoObserver;
     let mut monitor = Monitor::new(&mut observer, None);
-    let result = cmu::solve(&gram, &problem, &CmuSettings::default(), true, &Threads::new(1), &mut monitor);
+    let result =
+        cmu::solve(&gram, &problem, &CmuSettings::default(), true, &Threads::new(1), &mut monitor);
     assert!(matches!(result, Err(Error::Shape { argument: "matrix", .. })));
-}
-
-#[test]
-fn a_matrix_beyond_the_memory_limit_is_refused() {
-    let x = Random::new(1).normals(20);
-    let signs: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-    let kernel = Kernel::Rbf { gamma: 1.0 };
-    let points = Points::new(&x, 10, 2, &kernel).unwrap();
-    let problem = DualProblem::classification(&signs, &[1.0; 10], None).unwrap();
-    let fit = |cache_bytes: f64| {
-        let limits = Limits { cache_bytes: Some(cache_bytes), ..Limits::default() };
-        fit_points(&points, &kernel, &problem, &CmuSettings::default(), &limits, &Threads::new(1), &mut NoObserver)
-    };
-    assert!(fit(800.0).is_ok());
-    assert!(matches!(fit(799.0), Err(Error::Memory { rows: 10, .. })));
 }
 
 #[test]
 fn messages_say_what_was_expected_and_what_came() {
     let text = |parts: DualProblemParts<'_>| DualProblem::new(&parts).unwrap_err().to_string();
     let message = text(DualProblemParts { signs: &[1.0, 3.0, 1.0], ..parts() });
-    assert!(message.contains('z') && message.contains("-1 or +1") && message.contains('3'), "{message}");
+    assert!(
+        message.contains('z') && message.contains("-1 or +1") && message.contains('3'),
+        "{message}"
+    );
     let message = text(DualProblemParts { start: Some(&[0.0, 2.5, 0.0]), ..parts() });
-    assert!(message.contains("variable 1") && message.contains("2.5") && message.contains("[0, 2]"), "{message}");
+    assert!(
+        message.contains("variable 1") && message.contains("2.5") && message.contains("[0, 2]"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -157,7 +152,9 @@ fn states_and_bounds() {
     assert_eq!(problem.bound_state(1, 0.0), BoundState::AtUpper);
     assert_eq!(problem.bound_state(1, -2.0), BoundState::AtLower);
     assert!(problem.is_bounded(0, 1.0) && problem.is_bounded(1, -2.0));
-    assert!(!problem.is_bounded(0, 0.0) && !problem.is_bounded(1, 0.0) && !problem.is_bounded(1, -1.0));
+    assert!(
+        !problem.is_bounded(0, 0.0) && !problem.is_bounded(1, 0.0) && !problem.is_bounded(1, -1.0)
+    );
 }
 
 #[test]
@@ -200,6 +197,8 @@ fn classification_is_the_default() {
 #[test]
 fn large_opposite_terms_do_not_overflow_their_middle() {
     let large = f64::MAX;
-    let problem = DualProblem::new(&DualProblemParts { linear: Some(&[large, -large, large]), ..parts() }).unwrap();
+    let problem =
+        DualProblem::new(&DualProblemParts { linear: Some(&[large, -large, large]), ..parts() })
+            .unwrap();
     assert!(problem.linear().iter().chain(problem.offsets()).all(|v| v.is_finite()));
 }

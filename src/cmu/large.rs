@@ -1,0 +1,453 @@
+//! CMU on a matrix that is too large to hold: the same method on the free variables plus a block of violators, round after round.
+//!
+//! A round solves its sub-problem to a tenth of the violation it was chosen with, starting from the factor that the last round left;
+//! then the gradient of all variables follows with the columns of those that moved. Columns are products of blocks, kept in a
+//! cache under a byte budget. A problem may have several variables a point (regression has two): variable v belongs to point
+//! v mod the number of points.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+use super::free_set::KeptFactor;
+use super::settings::CmuSettings;
+use super::state::{Outside, State};
+use super::verify::target;
+use super::{iterate, working_set};
+use crate::cholesky::PackedCholesky;
+use crate::error::{Error, Result};
+use crate::info::Info;
+use crate::kernel::{ColumnSource, ColumnSums};
+use crate::kkt::{self, Ends};
+use crate::observer::{Monitor, Progress};
+use crate::problem::{BoundState, DualProblem};
+use crate::solution::Solution;
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// A round asks its sub-problem for this share of the violation it was chosen with.
+const INNER: f64 = 0.1;
+/// The smallest block that is worth a round.
+const LEAST_BLOCK: usize = 64;
+/// Support vectors up to which a matrix that may be indefinite is checked for negative curvature at the end.
+const CONVEXITY_ROWS: usize = 2000;
+
+/// Solves the dual problem for a matrix that `source` gives by columns. `budget` bytes may be used for matrix entries and the factor.
+///
+/// # Errors
+/// If a setting is out of range, a kernel value overflows, or the free variables outgrow the budget.
+pub fn solve(
+    source: &mut dyn ColumnSource,
+    problem: &DualProblem,
+    settings: &CmuSettings,
+    known_convex: bool,
+    budget: usize,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Result<Solution> {
+    settings.validate()?;
+    let mut rounds = Rounds::new(source, problem, settings, budget, threads);
+    let status = match rounds.refresh(monitor)? {
+        Some(status) => status,
+        None => rounds.run(known_convex, monitor)?,
+    };
+    Ok(rounds.finish(status))
+}
+
+struct Rounds<'a> {
+    source: &'a mut dyn ColumnSource,
+    problem: &'a DualProblem,
+    settings: &'a CmuSettings,
+    threads: &'a Threads,
+    budget: usize,
+    beta: Vec<f64>,
+    gradient: Vec<f64>,
+    /// Rounding error of the gradient, as last computed with it.
+    floor: f64,
+    /// The products behind the gradient, as long as nothing has moved since.
+    sums: Option<ColumnSums>,
+    factor: Option<KeptFactor>,
+    rng: Pcg64Mcg,
+    /// Memory of the blocks.
+    buffer: Vec<f64>,
+    convex: bool,
+    info: Info,
+}
+
+impl<'a> Rounds<'a> {
+    fn new(
+        source: &'a mut dyn ColumnSource,
+        problem: &'a DualProblem,
+        settings: &'a CmuSettings,
+        budget: usize,
+        threads: &'a Threads,
+    ) -> Self {
+        Self {
+            source,
+            problem,
+            settings,
+            threads,
+            budget,
+            beta: problem.start().to_vec(),
+            gradient: problem.linear().iter().map(|p| -p).collect(),
+            floor: 0.0,
+            sums: None,
+            factor: None,
+            rng: Pcg64Mcg::seed_from_u64(settings.seed),
+            buffer: Vec::new(),
+            convex: true,
+            info: Info::default(),
+        }
+    }
+
+    /// The method.
+    fn run(&mut self, known_convex: bool, monitor: &mut Monitor<'_>) -> Result<SolverStatus> {
+        let mut standstill = Standstill::default();
+        loop {
+            let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
+            let violation = kkt::violation(self.problem, &ends);
+            self.reserve_time(monitor);
+            if let Some(status) = monitor.poll(|| self.progress(violation)) {
+                return Ok(status);
+            }
+            if violation <= target(self.settings.tol, self.floor)
+                || standstill.check_due(violation, self.floor_bound())
+            {
+                if let Some(status) = self.refresh(monitor)? {
+                    return Ok(status);
+                }
+                let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
+                let violation = kkt::violation(self.problem, &ends);
+                standstill.checked(violation);
+                if let Some(status) = self.judge(violation, known_convex)? {
+                    return Ok(status);
+                }
+                if standstill.is_final() {
+                    return Ok(SolverStatus::Stalled);
+                }
+                continue;
+            }
+            let set = self.choose(&ends)?;
+            let status = self.solve_on(&set, violation, monitor)?;
+            standstill.note(violation, self.objective(), self.objective_noise());
+            match status {
+                SolverStatus::Unbounded
+                | SolverStatus::MaxIter
+                | SolverStatus::MaxTime
+                | SolverStatus::Stopped
+                | SolverStatus::Interrupted => return Ok(status),
+                SolverStatus::Stationary => self.convex = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// What a violation on a fresh gradient amounts to.
+    fn judge(&mut self, violation: f64, known_convex: bool) -> Result<Option<SolverStatus>> {
+        let status = if violation <= self.settings.tol {
+            SolverStatus::Optimal
+        } else if violation <= self.floor {
+            SolverStatus::OptimalToPrecision
+        } else {
+            return Ok(None);
+        };
+        let convex = self.convex && (known_convex || self.looks_convex()?);
+        Ok(Some(if convex { status } else { SolverStatus::Stationary }))
+    }
+
+    /// The working set, as large as the budget allows.
+    fn choose(&mut self, ends: &[Ends]) -> Result<Vec<usize>> {
+        let n_free = (0..self.beta.len())
+            .filter(|&i| self.problem.bound_state(i, self.beta[i]) == BoundState::Free)
+            .count();
+        let bytes = |rows: usize| 8 * rows * rows + PackedCholesky::bytes(rows);
+        let mut block = self.settings.block;
+        while bytes(n_free + block) > self.budget && block > LEAST_BLOCK {
+            block /= 2;
+        }
+        let needed = bytes(n_free + block);
+        if needed > self.budget {
+            let megabytes = |bytes: usize| bytes as f64 / 1e6;
+            return Err(Error::Memory {
+                n_free,
+                needed_mb: megabytes(needed),
+                allowed_mb: megabytes(self.budget),
+            });
+        }
+        self.source.set_budget(self.budget - needed);
+        Ok(working_set::select(
+            self.problem,
+            &self.beta,
+            &self.gradient,
+            ends,
+            block,
+            &mut self.rng,
+        ))
+    }
+
+    /// Solves the sub-problem of `set` and brings the gradient of all variables up to date.
+    fn solve_on(
+        &mut self,
+        set: &[usize],
+        violation: f64,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<SolverStatus> {
+        let n_points = self.source.len();
+        let clock = monitor.elapsed();
+        let points: Vec<usize> = set.iter().map(|v| v % n_points).collect();
+        let gram = self.source.block(&points, std::mem::take(&mut self.buffer))?;
+        self.info.seconds.kernel += monitor.elapsed() - clock;
+
+        let beta: Vec<f64> = set.iter().map(|&v| self.beta[v]).collect();
+        let mut linear: Vec<f64> = set.iter().map(|&v| -self.gradient[v]).collect();
+        gram.add_columns(&(0..set.len()).collect::<Vec<_>>(), &beta, &mut linear, self.threads);
+        let sub_problem = self.problem.restrict(set, linear, beta);
+        let inner = (INNER * violation).max(0.5 * target(self.settings.tol, self.floor));
+        let settings = CmuSettings { tol: inner, ..self.settings.clone() };
+        let mut state = State::new(&gram, &sub_problem, self.threads);
+        state.info = std::mem::take(&mut self.info);
+        state.outside = Some(self.outside(set, violation));
+        if let Some(factor) = self.factor.take() {
+            state.free_set.adopt(factor, set);
+        }
+        let status = iterate(&mut state, &settings, true, monitor, &mut |_| {});
+        self.factor = Some(state.keep_factor(set));
+        self.info = std::mem::take(&mut state.info);
+
+        let (mut moved, mut change) = (Vec::new(), Vec::new());
+        for (&v, &b) in set.iter().zip(&state.beta) {
+            if b != self.beta[v] {
+                moved.push(v);
+                change.push(b - self.beta[v]);
+                self.beta[v] = b;
+            }
+        }
+        drop(state);
+        self.buffer = gram.into_values();
+        let clock = monitor.elapsed();
+        self.follow(&moved, &change, monitor)?;
+        self.info.seconds.kernel += monitor.elapsed() - clock;
+        Ok(status)
+    }
+
+    /// gradient += K change, for the variables that moved. If stopped on the way the gradient is of no use any more; the
+    /// certificate never looks at it.
+    fn follow(&mut self, moved: &[usize], change: &[f64], monitor: &mut Monitor<'_>) -> Result<()> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        self.sums = None;
+        let n_points = self.source.len();
+        let starting = self.progress(f64::NAN);
+        let mut proceed = || monitor.poll(|| starting.clone()).is_none();
+        if n_points == self.beta.len() {
+            self.source.add_columns(moved, change, &mut self.gradient, &mut proceed)?;
+        } else {
+            let (points, weights) = by_point(moved, change, n_points);
+            let mut field = vec![0.0; n_points];
+            self.source.add_columns(&points, &weights, &mut field, &mut proceed)?;
+            for part in self.gradient.chunks_mut(n_points) {
+                part.iter_mut().zip(&field).for_each(|(g, f)| *g += f);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes gradient and floor from nothing but the point.
+    fn refresh(&mut self, monitor: &mut Monitor<'_>) -> Result<Option<SolverStatus>> {
+        let support: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
+        if support.is_empty() && self.info.n_cycles == 0 {
+            return Ok(None);
+        }
+        let clock = monitor.elapsed();
+        self.restore_sums();
+        let n_points = self.source.len();
+        let weights: Vec<f64> = support.iter().map(|&v| self.beta[v]).collect();
+        let (points, weights) = by_point(&support, &weights, n_points);
+        let starting = self.progress(f64::NAN);
+        let sums = self
+            .source
+            .column_sums(&points, &weights, &mut || monitor.poll(|| starting.clone()).is_none())?;
+        self.info.seconds.gradient += monitor.elapsed() - clock;
+        let Some(sums) = sums else {
+            return Ok(monitor.poll(|| starting.clone()).or(Some(SolverStatus::Stopped)));
+        };
+        let mut largest = 0.0_f64;
+        for (v, g) in self.gradient.iter_mut().enumerate() {
+            let p = self.problem.linear()[v];
+            let (high, low, magnitude) = sums.at(v % n_points);
+            *g = (high - p) + low;
+            largest = largest.max(magnitude + p.abs());
+        }
+        self.floor = 4.0 * f64::EPSILON * largest;
+        self.sums = Some(sums);
+        Ok(None)
+    }
+
+    /// As in the held state: what rounding took from the groups' sums goes into a free variable.
+    fn restore_sums(&mut self) {
+        for (g, residual) in self.problem.residuals(&self.beta).into_iter().enumerate() {
+            let room = |v: usize| {
+                let b = self.beta[v];
+                (self.problem.upper()[v] - b).min(b - self.problem.lower()[v])
+            };
+            let widest = (0..self.beta.len())
+                .filter(|&v| self.problem.group(v) == g)
+                .max_by(|&a, &b| room(a).total_cmp(&room(b)));
+            if let Some(v) = widest
+                && room(v) > residual.abs()
+            {
+                self.beta[v] -= residual;
+            }
+        }
+    }
+
+    /// Looks for negative curvature in the block of the support vectors.
+    fn looks_convex(&mut self) -> Result<bool> {
+        let n_points = self.source.len();
+        let mut set: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
+        set.truncate(CONVEXITY_ROWS);
+        let gram =
+            self.source.block(&set.iter().map(|v| v % n_points).collect::<Vec<_>>(), Vec::new())?;
+        let sub_problem = self.problem.restrict(&set, vec![0.0; set.len()], vec![0.0; set.len()]);
+        let mut state = State::new(&gram, &sub_problem, self.threads);
+        let convex = super::verify::is_convex(&mut state, self.settings);
+        let found = state.info.most_negative_curvature;
+        self.info.most_negative_curvature = self.info.most_negative_curvature.min(found);
+        Ok(convex)
+    }
+
+    fn finish(self, status: SolverStatus) -> Solution {
+        let mut info = self.info;
+        let (computed, reused) = self.source.counts();
+        info.n_kernel_columns += computed;
+        info.n_cache_hits += reused;
+        info.status = status;
+        Solution { beta: self.beta, sums: self.sums, info }
+    }
+
+    fn objective(&self) -> f64 {
+        let terms = self.beta.iter().zip(&self.gradient).zip(self.problem.linear());
+        0.5 * terms.map(|((b, g), p)| b * (g - p)).sum::<f64>()
+    }
+
+    fn objective_noise(&self) -> f64 {
+        let terms = self.beta.iter().zip(&self.gradient).zip(self.problem.linear());
+        f64::EPSILON * terms.map(|((b, g), p)| (b * (g - p)).abs()).sum::<f64>()
+    }
+
+    /// As [`super::verify::floor_bound`], over all points.
+    fn floor_bound(&self) -> f64 {
+        let diagonal = self.source.diagonal();
+        let n = diagonal.len();
+        let largest = diagonal.iter().fold(0.0_f64, |m, d| m.max(d.abs().sqrt()));
+        let sum: f64 =
+            self.beta.iter().enumerate().map(|(v, b)| diagonal[v % n].abs().sqrt() * b.abs()).sum();
+        let p = self.problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
+        4.0 * f64::EPSILON * (p + largest * sum)
+    }
+
+    /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
+    fn reserve_time(&self, monitor: &mut Monitor<'_>) {
+        let support: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
+        monitor.reserve(self.source.seconds_for(support.len()));
+    }
+
+    fn outside(&self, set: &[usize], violation: f64) -> Outside {
+        let n_bounded = |v: &usize| self.problem.is_bounded(*v, self.beta[*v]);
+        let all = (0..self.beta.len()).filter(n_bounded).count();
+        Outside {
+            n_bounded: all - set.iter().filter(|v| n_bounded(v)).count(),
+            dual_objective: self.progress(violation).dual_objective,
+            violation,
+        }
+    }
+
+    fn progress(&self, kkt_violation: f64) -> Progress {
+        let offsets = self.problem.offsets();
+        let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
+        let n_bounded =
+            (0..self.beta.len()).filter(|&v| self.problem.is_bounded(v, self.beta[v])).count();
+        Progress {
+            solver: "cmu",
+            n_iter: self.info.n_cycles,
+            dual_objective: constant - self.objective(),
+            kkt_violation,
+            n_free: self.beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
+            n_bounded,
+            n_kernel_columns: self.source.counts().0,
+            elapsed: 0.0,
+        }
+    }
+}
+
+/// Sums the weights of the variables that share a point; points ascending.
+fn by_point(variables: &[usize], weights: &[f64], n_points: usize) -> (Vec<usize>, Vec<f64>) {
+    let mut pairs: Vec<(usize, f64)> =
+        variables.iter().map(|v| v % n_points).zip(weights.iter().copied()).collect();
+    pairs.sort_by_key(|(point, _)| *point);
+    let (mut points, mut sums): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());
+    for (point, weight) in pairs {
+        if points.last() == Some(&point) {
+            if let Some(last) = sums.last_mut() {
+                *last += weight;
+            }
+        } else {
+            points.push(point);
+            sums.push(weight);
+        }
+    }
+    (points, sums)
+}
+
+/// Rounds without progress, and the checks on a fresh gradient.
+#[derive(Debug)]
+struct Standstill {
+    best_violation: f64,
+    best_objective: f64,
+    idle: usize,
+    verified: f64,
+}
+
+impl Default for Standstill {
+    fn default() -> Self {
+        Self {
+            best_violation: f64::INFINITY,
+            best_objective: f64::INFINITY,
+            idle: 0,
+            verified: f64::INFINITY,
+        }
+    }
+}
+
+impl Standstill {
+    /// Idle rounds before a check on a fresh gradient, and before giving up.
+    const CHECK: usize = 6;
+    const FINAL: usize = 30;
+
+    fn note(&mut self, violation: f64, objective: f64, noise: f64) {
+        let first = self.best_objective.is_infinite();
+        if first || violation < 0.7 * self.best_violation || objective < self.best_objective - noise
+        {
+            self.idle = 0;
+        } else {
+            self.idle += 1;
+        }
+        self.best_violation = self.best_violation.min(violation);
+        self.best_objective = self.best_objective.min(objective);
+    }
+
+    fn check_due(&self, violation: f64, floor_bound: f64) -> bool {
+        (self.idle > 0 && self.idle.is_multiple_of(Self::CHECK))
+            || violation <= floor_bound.min(0.5 * self.verified)
+    }
+
+    fn checked(&mut self, violation: f64) {
+        self.verified = self.verified.min(violation);
+        // Past the multiple, or the check would be due for ever.
+        self.idle += usize::from(self.idle > 0);
+    }
+
+    fn is_final(&self) -> bool {
+        self.idle >= Self::FINAL
+    }
+}

@@ -1,0 +1,71 @@
+//! Which variables a round works on when the matrix is too large to hold.
+//!
+//! All free variables, and a block of violators: half of them rising, half falling; of each half a fifth the worst and the rest at
+//! random among all that violate. The worst alone sit in one corner of the data, and what a round does with them the next one
+//! undoes; measured on magic (19020 x 10, RBF, C = 1) the mixture took 40 rounds where the worst alone took 236.
+
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use crate::kkt::Ends;
+use crate::problem::{BoundState, DualProblem};
+
+/// The share of each half that is taken by violation.
+const WORST_SHARE: f64 = 0.2;
+
+/// The free variables and about `block` violators, ascending.
+pub(super) fn select(
+    problem: &DualProblem,
+    beta: &[f64],
+    gradient: &[f64],
+    ends: &[Ends],
+    block: usize,
+    rng: &mut Pcg64Mcg,
+) -> Vec<usize> {
+    let mut chosen = Vec::new();
+    let half = (block / (2 * ends.len())).max(1);
+    let mut rising = vec![Vec::new(); ends.len()];
+    let mut falling = vec![Vec::new(); ends.len()];
+    for (i, (&b, &g)) in beta.iter().zip(gradient).enumerate() {
+        let k = problem.group(i);
+        // Without an equality every variable is measured against a multiplier of 0.
+        let (low, high) =
+            if problem.n_groups() == 0 { (0.0, 0.0) } else { (ends[k].shrink, ends[k].grow) };
+        match problem.bound_state(i, b) {
+            BoundState::Free => chosen.push(i),
+            BoundState::AtLower if -g > low => rising[k].push(i),
+            BoundState::AtUpper if -g < high => falling[k].push(i),
+            _ => {}
+        }
+    }
+    for side in &mut rising {
+        take(side, half, |i| gradient[i], &mut chosen, rng);
+    }
+    for side in &mut falling {
+        take(side, half, |i| -gradient[i], &mut chosen, rng);
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Takes the share with the smallest keys and fills up at random.
+fn take(
+    side: &mut [usize],
+    half: usize,
+    key: impl Fn(usize) -> f64,
+    chosen: &mut Vec<usize>,
+    rng: &mut Pcg64Mcg,
+) {
+    if side.len() <= half {
+        chosen.extend_from_slice(side);
+        return;
+    }
+    let worst = ((WORST_SHARE * half as f64) as usize + 1).min(half);
+    side.select_nth_unstable_by(worst - 1, |&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
+    let (top, rest) = side.split_at_mut(worst);
+    chosen.extend_from_slice(top);
+    // The selection leaves the rest in an order of its own; the draw must depend on the seed alone.
+    rest.sort_unstable();
+    let (drawn, _) = rest.partial_shuffle(rng, half - worst);
+    chosen.extend_from_slice(drawn);
+}

@@ -1,0 +1,352 @@
+//! Kernel matrices that are not held in full.
+
+use std::time::Instant;
+
+use super::cache::{ColumnCache, GROUP};
+use super::columns::Columns;
+use super::function::Kernel;
+use super::gram::{GramMatrix, check_entries};
+use super::points::Points;
+use super::sums::ColumnSums;
+use crate::error::Result;
+use crate::linalg::vector::add_rows;
+use crate::threads::Threads;
+
+/// Columns that are computed and used together; also the unit between two looks at the clock.
+const BATCH: usize = 64;
+/// Entries below which starting threads costs more than it brings.
+const PARALLEL_ENTRIES: usize = 20_000;
+/// Features from which copying an entry out of a kept column is cheaper than computing it.
+const COPY_FEATURES: usize = 32;
+/// Entries of a vector that one task sums.
+const SEGMENT: usize = 2048;
+
+/// What a solver needs of a matrix that it does not hold: the diagonal, blocks, and products with columns. `proceed` is asked
+/// between batches of columns; a `false` stops the work and is passed on.
+pub trait ColumnSource {
+    /// Number of points.
+    fn len(&self) -> usize;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The diagonal.
+    fn diagonal(&self) -> &[f64];
+    /// The block of some points, held. `buffer` is memory to use again.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>>;
+    /// out += sum of `weights[k]` times the column of `points[k]`.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    fn add_columns(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool>;
+    /// The same sum from zero, with its rounding errors and magnitudes; `None` if stopped.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    fn column_sums(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<ColumnSums>>;
+    /// Columns computed, and columns used again.
+    fn counts(&self) -> (usize, usize);
+    /// Bytes that columns may be kept in.
+    fn set_budget(&mut self, _bytes: usize) {}
+    /// Seconds that the sums over `n_columns` columns will take, by what was measured so far.
+    fn seconds_for(&self, _n_columns: usize) -> f64 {
+        0.0
+    }
+}
+
+/// Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
+#[derive(Debug)]
+pub struct KernelColumns<'a> {
+    kernel: Kernel,
+    points: &'a Points<'a>,
+    columns: Columns<'a>,
+    cache: ColumnCache,
+    scratch: Vec<f64>,
+    diagonal: Vec<f64>,
+    threads: &'a Threads,
+    n_computed: usize,
+    n_reused: usize,
+    seconds: f64,
+}
+
+impl<'a> KernelColumns<'a> {
+    /// Prepares the points; `budget` bytes of columns are kept.
+    ///
+    /// # Errors
+    /// If a diagonal entry overflows.
+    pub fn new(
+        points: &'a Points<'a>,
+        kernel: &Kernel,
+        threads: &'a Threads,
+        budget: usize,
+    ) -> Result<Self> {
+        let columns = Columns::new(points, kernel);
+        let diagonal: Vec<f64> = if kernel.depends_on_distance() {
+            vec![1.0; points.len()]
+        } else {
+            columns.squared_norms().into_iter().map(|square| kernel.of_product(square)).collect()
+        };
+        check_entries(&diagonal, kernel.name())?;
+        Ok(Self {
+            kernel: *kernel,
+            points,
+            columns,
+            cache: ColumnCache::new(points.len(), budget),
+            scratch: Vec::new(),
+            diagonal,
+            threads,
+            n_computed: 0,
+            n_reused: 0,
+            seconds: 0.0,
+        })
+    }
+
+    /// Calls `f` with the position and the columns of one batch after another, in order. What is computed is kept if `keep`: a pass
+    /// over everything must not push out what the next round needs.
+    fn visit(
+        &mut self,
+        points: &[usize],
+        keep: bool,
+        proceed: &mut dyn FnMut() -> bool,
+        mut f: impl FnMut(usize, &[&[f64]]),
+    ) -> Result<bool> {
+        let n = self.points.len();
+        if keep && !self.compute_missing(points, proceed)? {
+            return Ok(false);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut go_on = true;
+        for (k, batch) in points.chunks(BATCH).enumerate() {
+            let missing: Vec<usize> =
+                batch.iter().copied().filter(|&p| !self.cache.contains(p)).collect();
+            scratch.resize(scratch.len().max(missing.len() * n), 0.0);
+            if !missing.is_empty() {
+                let clock = Instant::now();
+                self.compute_into_scratch(&missing, &mut scratch[..missing.len() * n])?;
+                self.count(missing.len(), clock);
+            }
+            self.n_reused += batch.len() - missing.len();
+            let mut fresh = scratch.chunks_exact(n.max(1));
+            let column =
+                |&p: &usize| self.cache.get(p).or_else(|| fresh.next()).unwrap_or_default();
+            let rows: Vec<&[f64]> = batch.iter().map(column).collect();
+            f(k * BATCH, &rows);
+            if !proceed() {
+                go_on = false;
+                break;
+            }
+        }
+        self.scratch = scratch;
+        Ok(go_on)
+    }
+
+    /// Computes into the cache what is not there yet, as far as the budget goes.
+    fn compute_missing(
+        &mut self,
+        points: &[usize],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        self.cache.begin_pass(points);
+        let missing: Vec<usize> =
+            points.iter().copied().filter(|&p| !self.cache.contains(p)).collect();
+        let groups = self.cache.make_room(missing.len().div_ceil(GROUP));
+        let parts: Vec<&[usize]> = missing.chunks(GROUP).take(groups.len()).collect();
+        let n = self.points.len();
+        // A few groups at a time, with a look at the clock in between.
+        for (groups, parts) in groups.chunks(BATCH / GROUP).zip(parts.chunks(BATCH / GROUP)) {
+            let clock = Instant::now();
+            let Self { cache, columns, points, kernel, threads, .. } = self;
+            let mut buffers = cache.buffers(groups);
+            threads.for_each_chunk(
+                &mut buffers,
+                1,
+                GROUP * n * groups.len() > PARALLEL_ENTRIES,
+                |_, part| {
+                    let (k, buffer) = &mut part[0];
+                    let rows = points.subset(parts[*k]);
+                    columns.fill(&rows, 0, 0, &mut buffer[..parts[*k].len() * n]);
+                },
+            );
+            if !kernel.depends_on_distance() {
+                for (k, buffer) in &buffers {
+                    check_entries(&buffer[..parts[*k].len() * n], kernel.name())?;
+                }
+            }
+            for (&group, part) in groups.iter().zip(parts) {
+                self.cache.occupy(group, part);
+            }
+            self.count(parts.iter().map(|p| p.len()).sum(), clock);
+            if !proceed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compute_into_scratch(&self, points: &[usize], out: &mut [f64]) -> Result<()> {
+        let n = self.points.len();
+        let rows = self.points.subset(points);
+        self.threads.for_each_chunk(
+            out,
+            (GROUP * n).max(1),
+            points.len() * n > PARALLEL_ENTRIES,
+            |s, band| {
+                self.columns.fill(&rows, s * GROUP, 0, band);
+            },
+        );
+        if self.kernel.depends_on_distance() {
+            Ok(())
+        } else {
+            check_entries(out, self.kernel.name())
+        }
+    }
+
+    fn count(&mut self, n_columns: usize, since: Instant) {
+        self.n_computed += n_columns;
+        self.seconds += since.elapsed().as_secs_f64();
+    }
+}
+
+impl ColumnSource for KernelColumns<'_> {
+    fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    fn diagonal(&self) -> &[f64] {
+        &self.diagonal
+    }
+
+    fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
+        if self.points.n_features() < COPY_FEATURES {
+            let subset = self.points.subset(points);
+            return GramMatrix::compute_into(buffer, &subset, &self.kernel, self.threads);
+        }
+        let rest: Vec<usize> =
+            (0..points.len()).filter(|&k| !self.cache.contains(points[k])).collect();
+        let subset = self.points.subset(&rest.iter().map(|&k| points[k]).collect::<Vec<_>>());
+        let computed = GramMatrix::compute_into(Vec::new(), &subset, &self.kernel, self.threads)?;
+        let column = |k: usize| self.cache.get(points[k]);
+        GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads)
+    }
+
+    fn add_columns(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let threads = self.threads;
+        self.visit(points, true, proceed, |at, rows| {
+            let weights = &weights[at..at + rows.len()];
+            let parallel = rows.len() * out.len() > 100_000;
+            threads.for_each_chunk(out, SEGMENT, parallel, |k, out| {
+                let start = k * SEGMENT;
+                let mut parts: [&[f64]; BATCH] = [&[]; BATCH];
+                for (part, row) in parts.iter_mut().zip(rows) {
+                    *part = &row[start..start + out.len()];
+                }
+                add_rows(weights, &parts[..rows.len()], out);
+            });
+        })
+    }
+
+    fn column_sums(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<ColumnSums>> {
+        let (threads, n) = (self.threads, self.points.len());
+        let mut sums = ColumnSums::zeros(n);
+        let done = self.visit(points, false, proceed, |at, rows| {
+            sums.add(rows, &weights[at..at + rows.len()], threads);
+        })?;
+        Ok(done.then_some(sums))
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.n_computed, self.n_reused)
+    }
+
+    fn set_budget(&mut self, bytes: usize) {
+        self.cache.set_budget(bytes);
+    }
+
+    fn seconds_for(&self, n_columns: usize) -> f64 {
+        if self.n_computed == 0 {
+            0.0
+        } else {
+            self.seconds / self.n_computed as f64 * n_columns as f64
+        }
+    }
+}
+
+/// A matrix that is held after all.
+#[derive(Debug)]
+pub struct HeldColumns<'a> {
+    gram: &'a GramMatrix<'a>,
+    threads: &'a Threads,
+    n_reused: usize,
+}
+
+impl<'a> HeldColumns<'a> {
+    /// Serves columns of `gram`.
+    pub fn new(gram: &'a GramMatrix<'a>, threads: &'a Threads) -> Self {
+        Self { gram, threads, n_reused: 0 }
+    }
+}
+
+impl ColumnSource for HeldColumns<'_> {
+    fn len(&self) -> usize {
+        self.gram.len()
+    }
+
+    fn diagonal(&self) -> &[f64] {
+        self.gram.diagonal()
+    }
+
+    fn block(&mut self, points: &[usize], _buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
+        Ok(self.gram.block(points))
+    }
+
+    fn add_columns(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        _proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        self.n_reused += points.len();
+        self.gram.add_columns(points, weights, out, self.threads);
+        Ok(true)
+    }
+
+    fn column_sums(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        _proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<ColumnSums>> {
+        self.n_reused += points.len();
+        Ok(Some(self.gram.column_sums(points, weights, self.threads)))
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (0, self.n_reused)
+    }
+}
