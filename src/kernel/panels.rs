@@ -125,7 +125,7 @@ impl Panels {
         match term {
             Term::Product => dispatch(Strip::<ROWS, false> { rows, panels, columns, out, stride }),
             Term::Difference => {
-                dispatch(Strip::<ROWS, true> { rows, panels, columns, out, stride })
+                dispatch(Strip::<ROWS, true> { rows, panels, columns, out, stride });
             }
         }
     }

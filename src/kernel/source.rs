@@ -240,7 +240,7 @@ impl ColumnSource for KernelColumns<'_> {
         let subset = self.points.subset(&rest.iter().map(|&k| points[k]).collect::<Vec<_>>());
         let computed = GramMatrix::compute_into(Vec::new(), &subset, &self.kernel, self.threads)?;
         let column = |k: usize| self.cache.get(points[k]);
-        GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads)
+        Ok(GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads))
     }
 
     fn add_columns(
