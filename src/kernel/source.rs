@@ -228,7 +228,7 @@ fn compute(
     }
     let parallel = n_rows * columns.len() > PARALLEL_ENTRIES;
     threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
-        columns.fill_tile(x, t * tile, &mut task[0])
+        columns.fill_tile(x, t * tile, &mut task[0]);
     });
     if kernel.depends_on_distance() {
         return Ok(());
