@@ -5,7 +5,7 @@ use super::data::{LinearData, Rows, with_rows};
 use super::interior::{self, Outcome};
 use super::problem::{Intercept, LinearProblem};
 use super::settings::{LinearSettings, LinearSolver};
-use super::{dual_descent, select};
+use super::{dual_descent, gd, select, sgd};
 use crate::error::{Error, Result, check_finite};
 use crate::observer::{Monitor, Observer};
 use crate::status::SolverStatus;
@@ -108,6 +108,12 @@ fn run<R: Rows>(
         }
         LinearSolver::DualDescent => {
             ("dcd", dual_descent::solve(rows, problem, settings, start, None, threads, monitor))
+        }
+        LinearSolver::Gradient => {
+            ("gd", gd::solve(rows, problem, settings, start, threads, monitor))
+        }
+        LinearSolver::Stochastic => {
+            ("sgd", sgd::solve(rows, problem, settings, start, threads, monitor))
         }
         LinearSolver::Auto => select::solve(rows, problem, settings, start, threads, monitor),
     };

@@ -15,7 +15,7 @@ use crate::linear::data::{Index, Real};
 use crate::linear::fit::LinearStart;
 use crate::linear::{
     Dense, Intercept, LinearData, LinearFit, LinearProblem, LinearSettings, LinearSolver, Loss,
-    Sparse, fit_linear,
+    Schedule, Sparse, fit_linear,
 };
 use crate::threads::Threads;
 
@@ -184,6 +184,11 @@ fn settings(options: &Bound<'_, PyDict>) -> PyResult<LinearSettings> {
             "solver" => settings.solver = LinearSolver::parse(&value.extract::<String>()?)?,
             "tol" => settings.tol = value.extract()?,
             "seed" => settings.seed = value.extract()?,
+            "learning_rate" => settings.schedule = Schedule::parse(&value.extract::<String>()?)?,
+            "eta0" => settings.eta0 = value.extract()?,
+            "power_t" => settings.power_t = value.extract()?,
+            "average" => settings.average = value.extract()?,
+            "seen" => settings.seen = Some(value.extract()?),
             "max_iter" => {
                 let most: i64 = value.extract()?;
                 settings.max_iter = usize::try_from(most).ok();
