@@ -1,10 +1,10 @@
 //! Two dense routines: sums of outer products, and the Cholesky factor of a matrix that is held in full.
 
-use crate::linalg::simd::{Routine, dispatch, fma};
+use crate::linalg::simd::{Routine, dispatch, fma, has_wide_registers};
 
 /// Columns of a panel.
 const WIDE: usize = 8;
-/// Columns of a tile, half a panel.
+/// Columns of a tile where registers are narrow: half a panel.
 const NARROW: usize = 4;
 
 /// Rows of equal width, packed so that the columns of a panel lie together.
@@ -60,35 +60,49 @@ impl Routine for Flush<'_> {
         let Packed { values, width, capacity, len } = self.packed;
         let (panels, _) = values.as_chunks::<WIDE>();
         let panel = |p: usize| &panels[p * capacity..p * capacity + len];
+        let wide = has_wide_registers();
         for p in 0..width.div_ceil(WIDE) {
-            for half in 0..WIDE / NARROW {
-                let first = p * WIDE + half * NARROW;
-                if first >= *width {
-                    break;
-                }
-                for q in 0..=p {
-                    let mut tile = [[0.0; WIDE]; NARROW];
-                    for (a, b) in panel(p).iter().zip(panel(q)) {
-                        for i in 0..NARROW {
-                            let factor = a[half * NARROW + i];
-                            for j in 0..WIDE {
-                                tile[i][j] = fma::<FMA>(factor, b[j], tile[i][j]);
-                            }
-                        }
+            for q in 0..=p {
+                let (a, b) = (panel(p), panel(q));
+                let tile = if wide {
+                    tile::<FMA, WIDE, 0>(a, b)
+                } else {
+                    let low = tile::<FMA, NARROW, 0>(a, b);
+                    let high = tile::<FMA, NARROW, NARROW>(a, b);
+                    let mut both = [[0.0; WIDE]; WIDE];
+                    both[..NARROW].copy_from_slice(&low);
+                    both[NARROW..].copy_from_slice(&high);
+                    both
+                };
+                for (i, tile) in tile.iter().enumerate() {
+                    let row = p * WIDE + i;
+                    if row >= *width {
+                        break;
                     }
-                    for (i, tile) in tile.iter().enumerate() {
-                        let row = first + i;
-                        if row >= *width {
-                            break;
-                        }
-                        let end = (row + 1).min(q * WIDE + WIDE);
-                        let out = &mut self.out[row * width + q * WIDE..row * width + end];
-                        out.iter_mut().zip(tile).for_each(|(o, t)| *o += t);
-                    }
+                    let end = (row + 1).min(q * WIDE + WIDE);
+                    let out = &mut self.out[row * width + q * WIDE..row * width + end];
+                    out.iter_mut().zip(tile).for_each(|(o, t)| *o += t);
                 }
             }
         }
     }
+}
+
+/// Sum over the rows of two panels of the products of `ROWS` columns of the first, from `FIRST` on, with all of the second.
+#[inline(always)]
+fn tile<const FMA: bool, const ROWS: usize, const FIRST: usize>(
+    a: &[[f64; WIDE]],
+    b: &[[f64; WIDE]],
+) -> [[f64; WIDE]; ROWS] {
+    let mut tile = [[0.0; WIDE]; ROWS];
+    for (a, b) in a.iter().zip(b) {
+        for i in 0..ROWS {
+            for j in 0..WIDE {
+                tile[i][j] = fma::<FMA>(a[FIRST + i], b[j], tile[i][j]);
+            }
+        }
+    }
+    tile
 }
 
 /// Cholesky factor in the lower triangle of a row-major matrix.

@@ -275,7 +275,11 @@ impl<'a, R: Rows> Method<'a, R> {
             if first.abs() <= 1e-3 * start.abs() {
                 break;
             }
-            if first > 0.0 { high = t } else { low = t }
+            if first > 0.0 {
+                high = t
+            } else {
+                low = t
+            }
             let newton = t - first / second;
             let inside = newton > low && newton < high && newton.is_finite();
             t = match (inside, high.is_finite()) {

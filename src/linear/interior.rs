@@ -21,7 +21,7 @@ use super::normal::Normal;
 use super::objective::{loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::LinearSettings;
-use super::terms::Terms;
+use super::terms::{Terms, Work};
 use crate::linalg::compensated::Sum;
 use crate::linalg::memory::zeros;
 use crate::observer::{Monitor, Progress};
@@ -273,27 +273,28 @@ impl<'a, R: Rows> Method<'a, R> {
         let problem = self.problem;
         let mu = self.centrality();
         self.last_mu = mu;
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.linearise(problem));
+        self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Linearise));
         let factor = self.factorise();
         // Predictor: straight to the optimum.
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.aim_at_zero(problem));
+        self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAtZero));
         self.direction(&factor, true);
-        let affine = self.longest(1.0);
+        let affine = self.longest();
         let after: f64 = self.terms.iter().map(|t| t.products_after(problem, affine)).sum::<f64>()
             / self.n_pairs;
         let target = mu * (after / mu).powi(3).clamp(1e-12, 1.0);
         // Corrector: to the central path, with the second-order terms of the predictor.
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.aim_at(problem, target));
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAt(target)));
         let mut step_w = self.direction(&factor, true);
-        let mut step = self.longest(1.0);
+        let mut step = self.longest();
         for _ in 0..self.correctors {
             let hoped = (step + 0.3).min(1.0);
             self.blocks.each(self.threads, &mut self.terms, |_, t| {
-                t.aim_at_centrality(problem, target, hoped);
+                t.work(problem, Work::AimAtCentrality(target, hoped));
             });
             let extra_w = self.direction(&factor, false);
             self.blocks.each(self.threads, &mut self.terms, |_, t| t.join());
-            let longer = self.longest(1.0);
+            let longer = self.longest();
             if longer < step + 0.03 {
                 self.blocks.each(self.threads, &mut self.terms, |_, t| t.part());
                 break;
@@ -306,7 +307,8 @@ impl<'a, R: Rows> Method<'a, R> {
         if !(step > 1e-10 && step_w.iter().all(|x| x.is_finite())) {
             return false;
         }
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.advance(problem, step));
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Advance(step)));
         self.w.iter_mut().zip(&step_w).for_each(|(w, d)| *w += step * d);
         true
     }
@@ -340,7 +342,8 @@ impl<'a, R: Rows> Method<'a, R> {
     /// Solves for the direction of the current targets and spreads it over the terms; `whole` includes the residuals.
     fn direction(&mut self, factor: &Factor, whole: bool) -> Vec<f64> {
         let (rows, problem) = (self.rows, self.problem);
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.reduce(problem, whole));
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Reduce(whole)));
         let mut right = self.sum_rows(|t| &t.pull);
         if whole {
             right.iter_mut().zip(&self.residual).for_each(|(r, q)| *r += q);
@@ -351,13 +354,13 @@ impl<'a, R: Rows> Method<'a, R> {
             let mut margin = std::mem::take(&mut t.step.margin);
             margins(rows, problem, range, &step_w, &mut margin);
             t.step.margin = margin;
-            t.expand(problem, whole);
+            t.work(problem, Work::Expand(whole));
         });
         step_w
     }
 
-    /// Longest step, up to `most`, that keeps everything positive.
-    fn longest(&self, most: f64) -> f64 {
-        self.terms.iter().map(|t| t.longest(self.problem, most)).fold(most, f64::min)
+    /// Longest step up to 1 that keeps everything positive.
+    fn longest(&self) -> f64 {
+        self.terms.iter().map(|t| t.longest(self.problem)).fold(1.0, f64::min)
     }
 }

@@ -100,7 +100,17 @@ pub struct LinearSettings {
 
 impl Default for LinearSettings {
     fn default() -> Self {
-        Self { solver: LinearSolver::Auto, tol: 1e-6, max_iter: None, seed: 0, schedule: Schedule::Optimal, eta0: 0.0, power_t: 0.5, average: true, seen: None }
+        Self {
+            solver: LinearSolver::Auto,
+            tol: 1e-6,
+            max_iter: None,
+            seed: 0,
+            schedule: Schedule::Optimal,
+            eta0: 0.0,
+            power_t: 0.5,
+            average: true,
+            seen: None,
+        }
     }
 }
 
@@ -119,7 +129,8 @@ impl LinearSettings {
         }
         let needs_step = self.schedule != Schedule::Optimal
             && matches!(self.solver, LinearSolver::Gradient | LinearSolver::Stochastic);
-        if !(self.eta0.is_finite() && self.power_t.is_finite()) || (needs_step && self.eta0 <= 0.0) {
+        if !(self.eta0.is_finite() && self.power_t.is_finite()) || (needs_step && self.eta0 <= 0.0)
+        {
             return Err(Error::Value {
                 argument: "eta0",
                 expected: "a finite step size above 0",

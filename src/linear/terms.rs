@@ -3,6 +3,93 @@
 use std::ops::Range;
 
 use super::problem::{LinearProblem, Loss};
+use crate::linalg::simd::{Routine, dispatch};
+
+/// Lanes of the reductions.
+const LANES: usize = 8;
+
+/// What can be done with every term.
+#[derive(Clone, Copy)]
+pub(super) enum Work {
+    /// Compute theta.
+    Linearise,
+    /// Aim at products of zero.
+    AimAtZero,
+    /// Aim at products of mu, second-order terms of the direction included.
+    AimAt(f64),
+    /// Aim at drawing outlying products back towards mu, after a step of the second number.
+    AimAtCentrality(f64, f64),
+    /// Make the right-hand side, with the residuals or without.
+    Reduce(bool),
+    /// Make the direction, with the residuals or without.
+    Expand(bool),
+    /// Take a step.
+    Advance(f64),
+}
+
+/// What can be asked of all terms.
+#[derive(Clone, Copy)]
+enum Look {
+    Products(f64),
+    Longest,
+}
+
+struct Pass<'a> {
+    terms: &'a Terms,
+    problem: &'a LinearProblem,
+    work: Look,
+}
+
+impl Routine for Pass<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> f64 {
+        match self.work {
+            Look::Products(t) => self.terms.products_at_loop(self.problem, t),
+            Look::Longest => self.terms.longest_loop(self.problem),
+        }
+    }
+}
+
+struct Change<'a> {
+    terms: &'a mut Terms,
+    problem: &'a LinearProblem,
+    work: Work,
+}
+
+impl Routine for Change<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let Self { terms, problem, work } = self;
+        match work {
+            Work::Linearise => terms.linearise_loop(problem),
+            Work::AimAtZero => terms.aim_at_zero_loop(problem),
+            Work::AimAt(mu) => terms.aim_at_loop(problem, mu),
+            Work::AimAtCentrality(mu, t) => terms.aim_at_centrality_loop(problem, mu, t),
+            Work::Reduce(whole) => terms.reduce_loop(problem, whole),
+            Work::Expand(whole) => terms.expand_loop(problem, whole),
+            Work::Advance(t) => terms.advance_loop(problem, t),
+        }
+    }
+}
+
+/// Raises the lanes to SIGN times -step / value where that is larger.
+#[inline(always)]
+fn blockage<const SIGN: i32>(step: &[f64], value: &[f64], lanes: &mut [f64; LANES]) {
+    let (steps, step_rest) = step.as_chunks::<LANES>();
+    let (values, value_rest) = value.as_chunks::<LANES>();
+    let sign = -f64::from(SIGN);
+    for (step, value) in steps.iter().zip(values) {
+        for l in 0..LANES {
+            let ratio = sign * step[l] / value[l];
+            lanes[l] = if ratio > lanes[l] { ratio } else { lanes[l] };
+        }
+    }
+    for (step, value) in step_rest.iter().zip(value_rest) {
+        lanes[0] = lanes[0].max(sign * step / value);
+    }
+}
 
 /// A change of all that a term has.
 #[derive(Clone, Default)]
@@ -106,29 +193,46 @@ impl Terms {
 
     /// Sum of the products of the pairs.
     pub(super) fn products(&self, problem: &LinearProblem) -> f64 {
-        self.products_at(problem, 0.0)
+        dispatch(Pass { terms: self, problem, work: Look::Products(0.0) })
     }
 
     /// The same after a step along the direction.
     pub(super) fn products_after(&self, problem: &LinearProblem, t: f64) -> f64 {
-        self.products_at(problem, t)
+        dispatch(Pass { terms: self, problem, work: Look::Products(t) })
     }
 
-    fn products_at(&self, problem: &LinearProblem, t: f64) -> f64 {
-        let (step, mut sum) = (&self.step, 0.0);
-        for j in 0..self.len() {
-            sum += (self.slack[j] + t * step.slack[j]) * (self.alpha[j] + t * step.alpha[j]);
+    #[inline(always)]
+    fn products_at_loop(&self, problem: &LinearProblem, t: f64) -> f64 {
+        let step = &self.step;
+        let n = self.len();
+        let (slack, alpha) = (&self.slack[..n], &self.alpha[..n]);
+        let (d_slack, d_alpha) = (&step.slack[..n], &step.alpha[..n]);
+        let mut sums = [0.0; LANES];
+        for j in 0..n {
+            sums[j % LANES] += (slack[j] + t * d_slack[j]) * (alpha[j] + t * d_alpha[j]);
         }
         if problem.loss == Loss::Linear {
-            for j in 0..self.len() {
-                sum += (self.excess[j] + t * step.excess[j]) * (self.room[j] - t * step.alpha[j]);
+            let (excess, room, d_excess) = (&self.excess[..n], &self.room[..n], &step.excess[..n]);
+            for j in 0..n {
+                sums[j % LANES] += (excess[j] + t * d_excess[j]) * (room[j] - t * d_alpha[j]);
             }
         }
-        sum
+        sums.iter().sum()
+    }
+
+    /// Longest step up to 1 that keeps the block positive.
+    pub(super) fn longest(&self, problem: &LinearProblem) -> f64 {
+        dispatch(Pass { terms: self, problem, work: Look::Longest })
+    }
+
+    /// Does one piece of work on every term.
+    pub(super) fn work(&mut self, problem: &LinearProblem, work: Work) {
+        dispatch(Change { terms: self, problem, work });
     }
 
     /// theta of every term.
-    pub(super) fn linearise(&mut self, problem: &LinearProblem) {
+    #[inline(always)]
+    fn linearise_loop(&mut self, problem: &LinearProblem) {
         for j in 0..self.len() {
             let second = match problem.loss {
                 Loss::Linear => self.excess[j] / self.room[j],
@@ -139,7 +243,8 @@ impl Terms {
     }
 
     /// Targets of the predictor: products of zero.
-    pub(super) fn aim_at_zero(&mut self, problem: &LinearProblem) {
+    #[inline(always)]
+    fn aim_at_zero_loop(&mut self, problem: &LinearProblem) {
         for j in 0..self.len() {
             self.want[j] = -self.slack[j] * self.alpha[j];
         }
@@ -151,7 +256,8 @@ impl Terms {
     }
 
     /// Targets of the corrector: products of mu, second-order terms of the predictor included.
-    pub(super) fn aim_at(&mut self, problem: &LinearProblem, mu: f64) {
+    #[inline(always)]
+    fn aim_at_loop(&mut self, problem: &LinearProblem, mu: f64) {
         let step = &self.step;
         for j in 0..self.len() {
             self.want[j] = mu - self.slack[j] * self.alpha[j] - step.slack[j] * step.alpha[j];
@@ -166,7 +272,8 @@ impl Terms {
 
     /// Targets of a centrality corrector: products that a step of `t` would leave far from mu are drawn back to [mu/10, 10 mu]. The
     /// direction so far is set aside.
-    pub(super) fn aim_at_centrality(&mut self, problem: &LinearProblem, mu: f64, t: f64) {
+    #[inline(always)]
+    fn aim_at_centrality_loop(&mut self, problem: &LinearProblem, mu: f64, t: f64) {
         std::mem::swap(&mut self.step, &mut self.base);
         let base = &self.base;
         let correction = |product: f64| {
@@ -197,7 +304,8 @@ impl Terms {
     }
 
     /// What every term adds to the right-hand side.
-    pub(super) fn reduce(&mut self, problem: &LinearProblem, whole: bool) {
+    #[inline(always)]
+    fn reduce_loop(&mut self, problem: &LinearProblem, whole: bool) {
         for j in 0..self.len() {
             let mut g = self.want[j] / self.alpha[j];
             if problem.loss == Loss::Linear {
@@ -211,7 +319,8 @@ impl Terms {
     }
 
     /// The directions of every term, from the change of its margin.
-    pub(super) fn expand(&mut self, problem: &LinearProblem, whole: bool) {
+    #[inline(always)]
+    fn expand_loop(&mut self, problem: &LinearProblem, whole: bool) {
         for j in 0..self.len() {
             let change = self.step.margin[j];
             let alpha = self.pull[j] - self.theta[j] * change;
@@ -244,25 +353,23 @@ impl Terms {
         std::mem::swap(&mut self.step, &mut self.base);
     }
 
-    /// Longest step up to `most` that keeps the block positive.
-    pub(super) fn longest(&self, problem: &LinearProblem, most: f64) -> f64 {
+    /// The reciprocal of the largest blockage, at least 1.
+    #[inline(always)]
+    fn longest_loop(&self, problem: &LinearProblem) -> f64 {
         let step = &self.step;
-        let mut ratio = 1.0 / most;
-        for j in 0..self.len() {
-            ratio = ratio.max(-step.slack[j] / self.slack[j]);
-            ratio = ratio.max(-step.alpha[j] / self.alpha[j]);
-        }
+        let mut lanes = [1.0; LANES];
+        blockage::<1>(&step.slack, &self.slack, &mut lanes);
+        blockage::<1>(&step.alpha, &self.alpha, &mut lanes);
         if problem.loss == Loss::Linear {
-            for j in 0..self.len() {
-                ratio = ratio.max(-step.excess[j] / self.excess[j]);
-                ratio = ratio.max(step.alpha[j] / self.room[j]);
-            }
+            blockage::<1>(&step.excess, &self.excess, &mut lanes);
+            blockage::<-1>(&step.alpha, &self.room, &mut lanes);
         }
-        1.0 / ratio
+        1.0 / lanes.iter().fold(1.0, |a, b| f64::max(a, *b))
     }
 
     /// Takes the step.
-    pub(super) fn advance(&mut self, problem: &LinearProblem, t: f64) {
+    #[inline(always)]
+    fn advance_loop(&mut self, problem: &LinearProblem, t: f64) {
         // Rounding may spend what the step length left: never less than a trace of what was there.
         let go = |x: &mut f64, dx: f64| *x = (*x + t * dx).max(1e-6 * *x).max(f64::MIN_POSITIVE);
         let step = &self.step;
