@@ -98,10 +98,7 @@ class BaseLinearSVM(BaseEstimator):
         check_verbose(self.verbose)
         check_callback(self.callback)
         check_n_jobs(self.n_jobs)
-        if check_choice("solver", self.solver, SOLVERS) == "cmu":
-            raise ValueError(
-                "solver='cmu' is not available for linear models in this version; use 'auto'"
-            )
+        check_choice("solver", self.solver, SOLVERS)
         if self.random_state is not None:
             check_random_state(self.random_state)
 

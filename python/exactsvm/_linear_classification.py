@@ -55,8 +55,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         Seed of the orders of "dcd" and "sgd". None is a fixed seed: results are repeatable.
     max_iter : int, default=-1
         Largest number of epochs, -1 for no limit.
-    solver : {"auto", "ipm", "dcd", "gd", "sgd"}, default="auto"
-        "ipm" is a primal-dual interior-point method, exact and for up to some thousand features;
+    solver : {"auto", "cmu", "ipm", "dcd", "gd", "sgd"}, default="auto"
+        "cmu" is the exact active-set method; "ipm" is a primal-dual interior-point method, exact and for up to some thousand features;
         "dcd" dual coordinate descent; "gd" full gradients, quasi-Newton on a smoothed loss; "sgd"
         stochastic gradients. "auto" starts with "dcd" where that is promising and hands over to
         "ipm" where that is possible. Not in scikit-learn.

@@ -43,7 +43,7 @@ class LinearSVR(RegressorMixin, BaseLinearSVM):
         Seed of the orders of "dcd" and "sgd"; None is a fixed seed.
     max_iter : int, default=-1
         Largest number of epochs, -1 for no limit.
-    solver : {"auto", "ipm", "dcd", "gd", "sgd"}, default="auto"
+    solver : {"auto", "cmu", "ipm", "dcd", "gd", "sgd"}, default="auto"
         As in `LinearSVC`. Not in scikit-learn.
     learning_rate : {"optimal", "constant", "invscaling"}, default="optimal"
         As in `LinearSVC`. Not in scikit-learn.

@@ -5,7 +5,7 @@ use super::data::{LinearData, Rows, with_rows};
 use super::interior::{self, Outcome};
 use super::problem::{Intercept, LinearProblem};
 use super::settings::{LinearSettings, LinearSolver};
-use super::{dual_descent, gd, select, sgd};
+use super::{dual_descent, exact, gd, select, sgd};
 use crate::error::{Error, Result, check_finite};
 use crate::observer::{Monitor, Observer};
 use crate::status::SolverStatus;
@@ -67,7 +67,7 @@ pub fn fit_linear(
     problem.check_rows(data.len())?;
     let w = starting_weights(problem, data.n_features(), start)?;
     let mut monitor = Monitor::new(observer, max_time);
-    with_rows!(data, rows => Ok(run(rows, problem, settings, w, threads, &mut monitor)))
+    with_rows!(data, rows => run(rows, problem, settings, w, threads, &mut monitor))
 }
 
 fn starting_weights(
@@ -101,8 +101,9 @@ fn run<R: Rows>(
     start: Vec<f64>,
     threads: &Threads,
     monitor: &mut Monitor<'_>,
-) -> LinearFit {
+) -> Result<LinearFit> {
     let (solver, outcome) = match settings.solver {
+        LinearSolver::Exact => ("cmu", exact::solve(rows, problem, settings, threads, monitor)?),
         LinearSolver::Interior => {
             ("ipm", interior::solve(rows, problem, settings, start, threads, monitor))
         }
@@ -130,7 +131,7 @@ fn run<R: Rows>(
     }
     let Point { w: mut coef, alpha } = point;
     let added = coef.pop().unwrap_or(0.0);
-    LinearFit {
+    Ok(LinearFit {
         coef,
         intercept: added * problem.intercept.feature(),
         alpha,
@@ -139,5 +140,5 @@ fn run<R: Rows>(
         solver,
         n_iter,
         seconds: monitor.elapsed(),
-    }
+    })
 }

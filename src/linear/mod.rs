@@ -12,6 +12,7 @@ pub mod certificate;
 pub mod data;
 mod dense;
 pub mod dual_descent;
+mod exact;
 pub mod fit;
 mod gd;
 pub mod interior;

@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 pub enum LinearSolver {
     /// What the sizes suggest: dual descent where that gets there soon, the interior-point method where its matrix is small.
     Auto,
+    /// CMU on the dual: exact, with a factor of at most one row more than features for the hinge.
+    Exact,
     /// The interior-point method on primal and dual together.
     Interior,
     /// Descent in one dual variable at a time.
@@ -52,6 +54,7 @@ impl LinearSolver {
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
+            Self::Exact => "cmu",
             Self::Interior => "ipm",
             Self::DualDescent => "dcd",
             Self::Gradient => "gd",
@@ -64,14 +67,21 @@ impl LinearSolver {
     /// # Errors
     /// If there is no such solver.
     pub fn parse(name: &str) -> Result<Self> {
-        [Self::Auto, Self::Interior, Self::DualDescent, Self::Gradient, Self::Stochastic]
-            .into_iter()
-            .find(|s| s.name() == name)
-            .ok_or_else(|| Error::Value {
-                argument: "solver",
-                expected: "\"auto\", \"ipm\", \"dcd\", \"gd\" or \"sgd\"",
-                got: name.into(),
-            })
+        [
+            Self::Auto,
+            Self::Exact,
+            Self::Interior,
+            Self::DualDescent,
+            Self::Gradient,
+            Self::Stochastic,
+        ]
+        .into_iter()
+        .find(|s| s.name() == name)
+        .ok_or_else(|| Error::Value {
+            argument: "solver",
+            expected: "\"auto\", \"cmu\", \"ipm\", \"dcd\", \"gd\" or \"sgd\"",
+            got: name.into(),
+        })
     }
 }
 
