@@ -9,6 +9,7 @@ use crate::kernel::{
 };
 use crate::observer::{Monitor, Observer, Progress};
 use crate::problem::DualProblem;
+use crate::smo::{self, SmoSettings};
 use crate::solution::Solution;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -21,6 +22,56 @@ pub struct Limits {
     /// Bytes that kernel entries and the factor may take; `None` for no limit. A matrix that fits is held, of a larger one columns are
     /// kept.
     pub cache_bytes: Option<f64>,
+}
+
+/// A solver with its settings.
+#[derive(Clone, Copy, Debug)]
+pub enum Method<'a> {
+    /// The cycling method with updates.
+    Cmu(&'a CmuSettings),
+    /// The alternating-direction method.
+    Smo(&'a SmoSettings),
+}
+
+impl<'a> From<&'a CmuSettings> for Method<'a> {
+    fn from(settings: &'a CmuSettings) -> Self {
+        Self::Cmu(settings)
+    }
+}
+
+impl<'a> From<&'a SmoSettings> for Method<'a> {
+    fn from(settings: &'a SmoSettings) -> Self {
+        Self::Smo(settings)
+    }
+}
+
+impl Method<'_> {
+    /// The name used in certificates and progress records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cmu(_) => "cmu",
+            Self::Smo(_) => "smo",
+        }
+    }
+
+    /// The largest KKT violation of an optimal point.
+    pub fn tol(&self) -> f64 {
+        match self {
+            Self::Cmu(settings) => settings.tol,
+            Self::Smo(settings) => settings.tol,
+        }
+    }
+
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// If one is out of range.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Cmu(settings) => settings.validate(),
+            Self::Smo(settings) => settings.validate(),
+        }
+    }
 }
 
 /// A solved problem.
@@ -38,16 +89,17 @@ pub struct Fit {
 ///
 /// # Errors
 /// If the input is not valid, the kernel overflows, or the free variables outgrow `limits.cache_bytes`.
-pub fn fit_points(
+pub fn fit_points<'s>(
     points: &Points<'_>,
     kernel: &Kernel,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    method: impl Into<Method<'s>>,
     limits: &Limits,
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    settings.validate()?;
+    let method = method.into();
+    method.validate()?;
     let n = points.len();
     if n == 0 || problem.len() % n != 0 {
         return Err(Error::Shape {
@@ -63,52 +115,71 @@ pub fn fit_points(
     if 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
         let convex = kernel.is_positive_semidefinite();
-        let solution =
-            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?;
+        let solution = match method {
+            Method::Cmu(settings) => {
+                large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+            }
+            Method::Smo(settings) => {
+                source.set_budget(budget);
+                smo::solve(&mut source, problem, settings, convex, &mut monitor)?
+            }
+        };
         let sums =
             |support: &[usize], weights: &[f64]| source.column_sums(support, weights, &mut || true);
-        return finish(sums, linear, problem, settings, solution, &monitor);
+        return finish(sums, linear, problem, method.tol(), solution, &monitor);
     }
     let gram = GramMatrix::compute(points, kernel, threads, || {
-        monitor.poll(|| Progress::starting("cmu", 0)).is_none()
+        monitor.poll(|| Progress::starting(method.name(), 0)).is_none()
     })?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
-        let status = monitor.poll(|| Progress::starting("cmu", 0)).unwrap_or(SolverStatus::Stopped);
+        let status =
+            monitor.poll(|| Progress::starting(method.name(), 0)).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
     let convex = kernel.is_positive_semidefinite();
-    let mut solution = if problem.len() == n {
-        cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
-    } else {
+    let mut source = HeldColumns::new(&gram, threads);
+    let mut solution = match method {
+        Method::Cmu(settings) if problem.len() == n => {
+            cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
+        }
         // Several variables a point share its column.
-        let mut source = HeldColumns::new(&gram, threads);
-        large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+        Method::Cmu(settings) => {
+            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+        }
+        Method::Smo(settings) => smo::solve(&mut source, problem, settings, convex, &mut monitor)?,
     };
     solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel = kernel_seconds;
     let sums =
         |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, linear, problem, settings, solution, &monitor)
+    finish(sums, linear, problem, method.tol(), solution, &monitor)
 }
 
 /// Solves a problem on a matrix that the caller holds.
 ///
 /// # Errors
 /// If the input is not valid.
-pub fn fit_matrix(
+pub fn fit_matrix<'s>(
     gram: &GramMatrix<'_>,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    method: impl Into<Method<'s>>,
     limits: &Limits,
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
     let mut monitor = Monitor::new(observer, limits.max_time);
-    let solution = cmu::solve(gram, problem, settings, false, threads, &mut monitor)?;
+    let method = method.into();
+    let solution = match method {
+        Method::Cmu(settings) => cmu::solve(gram, problem, settings, false, threads, &mut monitor)?,
+        Method::Smo(settings) => {
+            let mut source = HeldColumns::new(gram, threads);
+            smo::solve(&mut source, problem, settings, false, &mut monitor)?
+        }
+    };
     let sums =
         |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, None, problem, settings, solution, &monitor)
+    finish(sums, None, problem, method.tol(), solution, &monitor)
 }
 
 /// Certifies a solution: from the solver's products if they are those of this very point, else from `sums`. What the solver called
@@ -117,7 +188,7 @@ fn finish(
     sums: impl FnOnce(&[usize], &[f64]) -> Result<Option<ColumnSums>>,
     linear: Option<&Points<'_>>,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    tol: f64,
     solution: Solution,
     monitor: &Monitor<'_>,
 ) -> Result<Fit> {
@@ -136,7 +207,7 @@ fn finish(
         None => Certificate::unknown(problem),
     };
     if info.status.is_optimal() {
-        info.status = certificate.judge(settings.tol).unwrap_or(SolverStatus::Stalled);
+        info.status = certificate.judge(tol).unwrap_or(SolverStatus::Stalled);
     }
     info.seconds.certificate = monitor.elapsed() - clock;
     info.seconds.total = monitor.elapsed();

@@ -58,6 +58,17 @@ pub trait ColumnSource {
         weights: &[f64],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<ColumnSums>>;
+    /// Makes the columns of `wanted` (two at most) available to [`ColumnSource::column`] until the next call. Where one has to be
+    /// computed, some of the points that `likely` names may come along: several columns at once cost little more than one.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()>;
+    /// A column that was fetched.
+    ///
+    /// # Panics
+    /// If it was not.
+    fn column(&self, point: usize) -> &[f64];
     /// Columns computed, and columns used again.
     fn counts(&self) -> (usize, usize);
     /// Bytes that columns may be kept in.
@@ -65,6 +76,25 @@ pub trait ColumnSource {
     /// Seconds that the sums over `n_columns` columns will take, by what was measured so far.
     fn seconds_for(&self, _n_columns: usize) -> f64 {
         0.0
+    }
+}
+
+/// The two columns of a step where the budget has no room for them.
+#[derive(Debug, Default)]
+struct Loose {
+    points: [Option<usize>; 2],
+    values: [Vec<f64>; 2],
+}
+
+impl Loose {
+    fn get(&self, point: usize) -> Option<&[f64]> {
+        let at = self.points.iter().position(|p| *p == Some(point))?;
+        Some(&self.values[at])
+    }
+
+    /// A place that holds none of the points that are wanted.
+    fn replaceable(&self, wanted: &[usize]) -> usize {
+        usize::from(self.points[0].is_some_and(|p| wanted.contains(&p)))
     }
 }
 
@@ -76,6 +106,7 @@ pub struct KernelColumns<'a> {
     columns: Columns<'a>,
     cache: ColumnCache,
     scratch: Vec<f64>,
+    loose: Loose,
     diagonal: Vec<f64>,
     threads: &'a Threads,
     n_computed: usize,
@@ -107,6 +138,7 @@ impl<'a> KernelColumns<'a> {
             columns,
             cache: ColumnCache::new(points.len(), budget),
             scratch: Vec::new(),
+            loose: Loose::default(),
             diagonal,
             threads,
             n_computed: 0,
@@ -197,6 +229,52 @@ impl<'a> KernelColumns<'a> {
         Ok(true)
     }
 
+    /// Computes columns into a group of the cache, or one after the other into the loose places where there is no room.
+    fn compute_few(&mut self, points: &[usize], wanted: &[usize]) -> Result<()> {
+        let n = self.points.len();
+        let clock = Instant::now();
+        let group = self.cache.make_room(1).first().copied();
+        let points = if group.is_some() { &points[..points.len().min(GROUP)] } else { wanted };
+        let rows = self.points.subset(points);
+        let Self { cache, columns, kernel, threads, loose, .. } = self;
+        let parallel = points.len() * n > PARALLEL_ENTRIES;
+        // Half a group a thread: a thread more or less changes no entry.
+        let fill = |out: &mut [f64]| -> Result<()> {
+            threads.for_each_chunk(out, (GROUP / 2 * n).max(1), parallel, |k, band| {
+                columns.fill(&rows, k * GROUP / 2, 0, band);
+            });
+            if kernel.depends_on_distance() {
+                return Ok(());
+            }
+            check_entries(out, kernel.name())
+        };
+        if let Some(group) = group {
+            for (_, buffer) in cache.buffers(&[group]) {
+                fill(&mut buffer[..points.len() * n])?;
+            }
+            cache.occupy(group, points);
+            self.count(points.len(), clock);
+            return Ok(());
+        }
+        let mut n_computed = 0;
+        for (k, &point) in points.iter().enumerate() {
+            if cache.contains(point) || loose.get(point).is_some() {
+                continue;
+            }
+            let at = loose.replaceable(wanted);
+            loose.points[at] = None;
+            loose.values[at].resize(n, 0.0);
+            columns.fill(&rows, k, 0, &mut loose.values[at]);
+            if !kernel.depends_on_distance() {
+                check_entries(&loose.values[at], kernel.name())?;
+            }
+            loose.points[at] = Some(point);
+            n_computed += 1;
+        }
+        self.count(n_computed, clock);
+        Ok(())
+    }
+
     fn compute_into_scratch(&self, points: &[usize], out: &mut [f64]) -> Result<()> {
         let n = self.points.len();
         let rows = self.points.subset(points);
@@ -279,6 +357,32 @@ impl ColumnSource for KernelColumns<'_> {
         Ok(done.then_some(sums))
     }
 
+    fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
+        self.cache.begin_pass(wanted);
+        let is_here = |p: usize| self.cache.contains(p) || self.loose.get(p).is_some();
+        let mut missing: Vec<usize> = Vec::new();
+        for &point in wanted {
+            if !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        if missing.is_empty() {
+            self.n_reused += wanted.len();
+            return Ok(());
+        }
+        self.n_reused += wanted.len() - missing.len();
+        for point in likely() {
+            if missing.len() < GROUP && !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        self.compute_few(&missing, wanted)
+    }
+
+    fn column(&self, point: usize) -> &[f64] {
+        self.cache.get(point).or_else(|| self.loose.get(point)).expect("the column was fetched")
+    }
+
     fn counts(&self) -> (usize, usize) {
         (self.n_computed, self.n_reused)
     }
@@ -344,6 +448,15 @@ impl ColumnSource for HeldColumns<'_> {
     ) -> Result<Option<ColumnSums>> {
         self.n_reused += points.len();
         Ok(Some(self.gram.column_sums(points, weights, self.threads)))
+    }
+
+    fn fetch(&mut self, wanted: &[usize], _likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
+        self.n_reused += wanted.len();
+        Ok(())
+    }
+
+    fn column(&self, point: usize) -> &[f64] {
+        self.gram.row(point)
     }
 
     fn counts(&self) -> (usize, usize) {
