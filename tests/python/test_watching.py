@@ -124,15 +124,19 @@ def test_callback_stops(hard):
     assert_feasible_and_true(model, X, y)
 
 
-def test_keyboard_interrupt_then_resume(hard):
+def fit_and_wait(model, X, y):
+    fit(model, X, y)
+    time.sleep(5)  # on a very fast machine the signal comes here
+
+
+def test_keyboard_interrupt(hard):
     model, (X, y) = hard
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.perf_counter()
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            fit(model, X, y)
-            time.sleep(5)  # a very fast machine: the signal comes here
+            fit_and_wait(model, X, y)
     finally:
         timer.join()
     assert time.perf_counter() - begin < 2.0
@@ -146,7 +150,10 @@ def test_keyboard_interrupt_then_resume(hard):
 @pytest.mark.parametrize("cache_size", [1000, 20])
 def test_a_second_fit_goes_on(solver, cache_size):
     X, y = clouds(6000 if cache_size == 20 else 2000)
-    parameters = {"solver": solver, "tol": 1e-9, "cache_size": cache_size, "n_jobs": 2, "C": 3.0}
+    # A smooth kernel and a small C: SMO computes columns again and again where they do not fit.
+    parameters = {"solver": solver, "tol": 1e-8, "cache_size": cache_size, "n_jobs": 2}
+    if cache_size == 20 and solver == "smo":
+        parameters |= {"gamma": 0.03, "C": 0.3, "tol": 1e-6}
     whole = SVC(**parameters).fit(X, y)
     assert whole.fit_status_ == 0
     steps = int(whole.n_iter_[0])
@@ -161,7 +168,7 @@ def test_a_second_fit_goes_on(solver, cache_size):
     assert half <= model.certificate_.dual_objective
     assert_feasible_and_true(model, X, y)
     assert model.certificate_.dual_objective == pytest.approx(
-        whole.certificate_.dual_objective, rel=1e-10
+        whole.certificate_.dual_objective, rel=parameters["tol"] / 10
     )
     # from the solution itself there is nothing left to do
     again = model.fit(X, y).n_iter_[0]
@@ -280,16 +287,17 @@ def test_memory_stays_flat(solver, cache_size):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_progress_bar_of_a_long_fit(solver, large, capfd):
-    tqdm = pytest.importorskip("tqdm")
+    pytest.importorskip("tqdm")
     X, y = large
     records = []
     model = SVC(solver=solver, **LARGE, n_jobs=2, verbose=1, max_time=1.0, callback=records.append)
     fit(model, X, y)
     out, err = capfd.readouterr()
-    assert tqdm and err == ""
+    assert err == ""
     assert f"[{solver}] {model.certificate_.status}" in out.splitlines()[-1]
     shown = [int(p) for p in re.findall(r"\|\s*(\d+)%", out)]
-    assert shown and shown == sorted(shown)
+    assert shown
+    assert shown == sorted(shown)
     assert all(0 <= p <= 100 for p in shown)
     assert all(np.isfinite(r["dual_objective"]) for r in records)
 
