@@ -3,10 +3,9 @@
 use crate::certificate::{Certificate, certify_sums};
 use crate::cmu::{self, CmuSettings, large};
 use crate::error::{Error, Result};
+use crate::gradient;
 use crate::info::Info;
-use crate::kernel::{
-    ColumnSource, ColumnSums, GramMatrix, HeldColumns, Kernel, KernelColumns, Points,
-};
+use crate::kernel::{ColumnSource, GramMatrix, HeldColumns, Kernel, KernelColumns, Points};
 use crate::observer::{Monitor, Observer, Progress};
 use crate::problem::DualProblem;
 use crate::smo::{self, SmoSettings};
@@ -101,7 +100,7 @@ pub fn fit_points<'s>(
     let method = method.into();
     method.validate()?;
     let n = points.len();
-    if n == 0 || problem.len() % n != 0 {
+    if n == 0 || !problem.len().is_multiple_of(n) {
         return Err(Error::Shape {
             argument: "X",
             expected: format!("as many rows as variables ({}), or a share of them", problem.len()),
@@ -112,9 +111,9 @@ pub fn fit_points<'s>(
     let budget = allowed.min(usize::MAX as f64) as usize;
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
+    let convex = kernel.is_positive_semidefinite();
     if 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
-        let convex = kernel.is_positive_semidefinite();
         let solution = match method {
             Method::Cmu(settings) => {
                 large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
@@ -124,20 +123,15 @@ pub fn fit_points<'s>(
                 smo::solve(&mut source, problem, settings, convex, &mut monitor)?
             }
         };
-        let sums =
-            |support: &[usize], weights: &[f64]| source.column_sums(support, weights, &mut || true);
-        return finish(sums, linear, problem, method.tol(), solution, &monitor);
+        return finish(&mut source, linear, problem, method.tol(), solution, &monitor);
     }
-    let gram = GramMatrix::compute(points, kernel, threads, || {
-        monitor.poll(|| Progress::starting(method.name(), 0)).is_none()
-    })?;
+    let starting = || Progress::starting(method.name(), 0);
+    let gram = GramMatrix::compute(points, kernel, threads, || monitor.poll(starting).is_none())?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
-        let status =
-            monitor.poll(|| Progress::starting(method.name(), 0)).unwrap_or(SolverStatus::Stopped);
+        let status = monitor.poll(starting).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
-    let convex = kernel.is_positive_semidefinite();
     let mut source = HeldColumns::new(&gram, threads);
     let mut solution = match method {
         Method::Cmu(settings) if problem.len() == n => {
@@ -150,10 +144,8 @@ pub fn fit_points<'s>(
         Method::Smo(settings) => smo::solve(&mut source, problem, settings, convex, &mut monitor)?,
     };
     solution.info.n_kernel_columns = n;
-    solution.info.seconds.kernel = kernel_seconds;
-    let sums =
-        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, linear, problem, method.tol(), solution, &monitor)
+    solution.info.seconds.kernel += kernel_seconds;
+    finish(&mut source, linear, problem, method.tol(), solution, &monitor)
 }
 
 /// Solves a problem on a matrix that the caller holds.
@@ -170,37 +162,29 @@ pub fn fit_matrix<'s>(
 ) -> Result<Fit> {
     let mut monitor = Monitor::new(observer, limits.max_time);
     let method = method.into();
+    let mut source = HeldColumns::new(gram, threads);
     let solution = match method {
         Method::Cmu(settings) => cmu::solve(gram, problem, settings, false, threads, &mut monitor)?,
-        Method::Smo(settings) => {
-            let mut source = HeldColumns::new(gram, threads);
-            smo::solve(&mut source, problem, settings, false, &mut monitor)?
-        }
+        Method::Smo(settings) => smo::solve(&mut source, problem, settings, false, &mut monitor)?,
     };
-    let sums =
-        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, None, problem, method.tol(), solution, &monitor)
+    finish(&mut source, None, problem, method.tol(), solution, &monitor)
 }
 
-/// Certifies a solution: from the solver's products if they are those of this very point, else from `sums`. What the solver called
+/// Certifies a solution: from the solver's products if they are those of this very point, else from new ones. What the solver called
 /// optimal is only reported as such if the certificate agrees.
 fn finish(
-    sums: impl FnOnce(&[usize], &[f64]) -> Result<Option<ColumnSums>>,
+    source: &mut dyn ColumnSource,
     linear: Option<&Points<'_>>,
     problem: &DualProblem,
     tol: f64,
     solution: Solution,
     monitor: &Monitor<'_>,
 ) -> Result<Fit> {
-    let Solution { beta, sums: known, mut info } = solution;
+    let Solution { beta, sums, mut info } = solution;
     let clock = monitor.elapsed();
-    let sums = match known {
+    let sums = match sums {
         Some(sums) => Some(sums),
-        None => {
-            let support: Vec<usize> = (0..beta.len()).filter(|&j| beta[j] != 0.0).collect();
-            let weights: Vec<f64> = support.iter().map(|&j| beta[j]).collect();
-            sums(&support, &weights)?
-        }
+        None => gradient::products(source, &beta, &mut || true)?,
     };
     let certificate = match sums {
         Some(sums) => certify_sums(&sums, linear, problem, &beta, None),

@@ -22,12 +22,7 @@ pub(crate) fn fresh(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Fresh>> {
     let n_points = source.len();
-    let support: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
-    let weights: Vec<f64> = support.iter().map(|&v| beta[v]).collect();
-    let (points, weights) = by_point(&support, &weights, n_points);
-    let Some(sums) = source.column_sums(&points, &weights, proceed)? else {
-        return Ok(None);
-    };
+    let Some(sums) = products(source, beta, proceed)? else { return Ok(None) };
     let mut largest = 0.0_f64;
     let entry = |(v, p): (usize, &f64)| {
         let (high, low, magnitude) = sums.at(v % n_points);
@@ -36,6 +31,18 @@ pub(crate) fn fresh(
     };
     let gradient = problem.linear().iter().enumerate().map(entry).collect();
     Ok(Some(Fresh { gradient, floor: 4.0 * f64::EPSILON * largest, sums }))
+}
+
+/// K beta over the points, in sums that carry their rounding errors along; `None` if stopped.
+pub(crate) fn products(
+    source: &mut dyn ColumnSource,
+    beta: &[f64],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Option<ColumnSums>> {
+    let support: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
+    let weights: Vec<f64> = support.iter().map(|&v| beta[v]).collect();
+    let (points, weights) = by_point(&support, &weights, source.len());
+    source.column_sums(&points, &weights, proceed)
 }
 
 /// gradient += K change, for the variables that moved; false if stopped.
@@ -80,7 +87,11 @@ pub(crate) fn objective(problem: &DualProblem, beta: &[f64], gradient: &[f64]) -
 }
 
 /// Sums the weights of the variables that share a point; points ascending.
-fn by_point(variables: &[usize], weights: &[f64], n_points: usize) -> (Vec<usize>, Vec<f64>) {
+pub(crate) fn by_point(
+    variables: &[usize],
+    weights: &[f64],
+    n_points: usize,
+) -> (Vec<usize>, Vec<f64>) {
     let mut pairs: Vec<(usize, f64)> =
         variables.iter().map(|v| v % n_points).zip(weights.iter().copied()).collect();
     pairs.sort_by_key(|(point, _)| *point);

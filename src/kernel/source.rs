@@ -6,6 +6,7 @@ use super::cache::{ColumnCache, GROUP};
 use super::columns::Columns;
 use super::function::Kernel;
 use super::gram::{GramMatrix, check_entries};
+use super::loose::Loose;
 use super::points::Points;
 use super::sums::ColumnSums;
 use crate::error::Result;
@@ -79,25 +80,6 @@ pub trait ColumnSource {
     }
 }
 
-/// The two columns of a step where the budget has no room for them.
-#[derive(Debug, Default)]
-struct Loose {
-    points: [Option<usize>; 2],
-    values: [Vec<f64>; 2],
-}
-
-impl Loose {
-    fn get(&self, point: usize) -> Option<&[f64]> {
-        let at = self.points.iter().position(|p| *p == Some(point))?;
-        Some(&self.values[at])
-    }
-
-    /// A place that holds none of the points that are wanted.
-    fn replaceable(&self, wanted: &[usize]) -> usize {
-        usize::from(self.points[0].is_some_and(|p| wanted.contains(&p)))
-    }
-}
-
 /// Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
 #[derive(Debug)]
 pub struct KernelColumns<'a> {
@@ -168,7 +150,14 @@ impl<'a> KernelColumns<'a> {
             scratch.resize(scratch.len().max(missing.len() * n), 0.0);
             if !missing.is_empty() {
                 let clock = Instant::now();
-                self.compute_into_scratch(&missing, &mut scratch[..missing.len() * n])?;
+                let rows = scratch[..missing.len() * n].chunks_exact_mut(n).collect();
+                compute(
+                    &self.columns,
+                    &self.points.subset(&missing),
+                    &self.kernel,
+                    self.threads,
+                    rows,
+                )?;
                 self.count(missing.len(), clock);
             }
             self.n_reused += batch.len() - missing.len();
@@ -202,22 +191,20 @@ impl<'a> KernelColumns<'a> {
         for (groups, parts) in groups.chunks(BATCH / GROUP).zip(parts.chunks(BATCH / GROUP)) {
             let clock = Instant::now();
             let Self { cache, columns, points, kernel, threads, .. } = self;
-            let mut buffers = cache.buffers(groups);
-            threads.for_each_chunk(
-                &mut buffers,
-                1,
-                GROUP * n * groups.len() > PARALLEL_ENTRIES,
-                |_, part| {
-                    let (k, buffer) = &mut part[0];
-                    let rows = points.subset(parts[*k]);
-                    columns.fill(&rows, 0, 0, &mut buffer[..parts[*k].len() * n]);
-                },
-            );
-            if !kernel.depends_on_distance() {
-                for (k, buffer) in &buffers {
-                    check_entries(&buffer[..parts[*k].len() * n], kernel.name())?;
-                }
+            let mut rows: Vec<(usize, &mut [f64])> = Vec::new();
+            for (k, buffer) in cache.buffers(groups) {
+                let first = k * GROUP;
+                rows.extend(
+                    buffer
+                        .chunks_exact_mut(n)
+                        .take(parts[k].len())
+                        .enumerate()
+                        .map(|(r, row)| (first + r, row)),
+                );
             }
+            rows.sort_by_key(|(place, _)| *place);
+            let rows = rows.into_iter().map(|(_, row)| row).collect();
+            compute(columns, &points.subset(&parts.concat()), kernel, threads, rows)?;
             for (&group, part) in groups.iter().zip(parts) {
                 self.cache.occupy(group, part);
             }
@@ -229,74 +216,64 @@ impl<'a> KernelColumns<'a> {
         Ok(true)
     }
 
-    /// Computes columns into a group of the cache, or one after the other into the loose places where there is no room.
-    fn compute_few(&mut self, points: &[usize], wanted: &[usize]) -> Result<()> {
+    /// Computes columns into a group of the cache; where there is no room, those of `wanted` alone into the loose places.
+    fn compute_few(&mut self, missing: &[usize], wanted: &[usize]) -> Result<()> {
         let n = self.points.len();
         let clock = Instant::now();
         let group = self.cache.make_room(1).first().copied();
-        let points = if group.is_some() { &points[..points.len().min(GROUP)] } else { wanted };
-        let rows = self.points.subset(points);
-        let Self { cache, columns, kernel, threads, loose, .. } = self;
-        let parallel = points.len() * n > PARALLEL_ENTRIES;
-        // Half a group a thread: a thread more or less changes no entry.
-        let fill = |out: &mut [f64]| -> Result<()> {
-            threads.for_each_chunk(out, (GROUP / 2 * n).max(1), parallel, |k, band| {
-                columns.fill(&rows, k * GROUP / 2, 0, band);
-            });
-            if kernel.depends_on_distance() {
-                return Ok(());
-            }
-            check_entries(out, kernel.name())
-        };
-        if let Some(group) = group {
-            for (_, buffer) in cache.buffers(&[group]) {
-                fill(&mut buffer[..points.len() * n])?;
-            }
-            cache.occupy(group, points);
-            self.count(points.len(), clock);
-            return Ok(());
-        }
-        let mut n_computed = 0;
-        for (k, &point) in points.iter().enumerate() {
-            if cache.contains(point) || loose.get(point).is_some() {
-                continue;
-            }
-            let at = loose.replaceable(wanted);
-            loose.points[at] = None;
-            loose.values[at].resize(n, 0.0);
-            columns.fill(&rows, k, 0, &mut loose.values[at]);
-            if !kernel.depends_on_distance() {
-                check_entries(&loose.values[at], kernel.name())?;
-            }
-            loose.points[at] = Some(point);
-            n_computed += 1;
-        }
-        self.count(n_computed, clock);
-        Ok(())
-    }
-
-    fn compute_into_scratch(&self, points: &[usize], out: &mut [f64]) -> Result<()> {
-        let n = self.points.len();
-        let rows = self.points.subset(points);
-        self.threads.for_each_chunk(
-            out,
-            (GROUP * n).max(1),
-            points.len() * n > PARALLEL_ENTRIES,
-            |s, band| {
-                self.columns.fill(&rows, s * GROUP, 0, band);
-            },
-        );
-        if self.kernel.depends_on_distance() {
-            Ok(())
+        let Self { cache, columns, points, kernel, threads, loose, .. } = self;
+        let (computed, rows): (Vec<usize>, Vec<&mut [f64]>) = if let Some(group) = group {
+            let buffers = cache.buffers(&[group]).into_iter();
+            let rows = buffers.flat_map(|(_, buffer)| buffer.chunks_exact_mut(n));
+            (missing.to_vec(), rows.take(missing.len()).collect())
         } else {
-            check_entries(out, self.kernel.name())
+            let needed = missing.iter().copied().filter(|p| wanted.contains(p)).collect::<Vec<_>>();
+            let rows = loose.places(&needed, wanted, n);
+            (needed, rows)
+        };
+        if let Err(error) = compute(columns, &points.subset(&computed), kernel, threads, rows) {
+            self.loose.clear();
+            return Err(error);
         }
+        if let Some(group) = group {
+            self.cache.occupy(group, &computed);
+        }
+        self.count(computed.len(), clock);
+        Ok(())
     }
 
     fn count(&mut self, n_columns: usize, since: Instant) {
         self.n_computed += n_columns;
         self.seconds += since.elapsed().as_secs_f64();
     }
+}
+
+/// Kernel values of the points x with all columns; `rows[i]` receives those of point i. Tiles of columns are the tasks: while a tile is
+/// in the cache all rows run through it.
+fn compute(
+    columns: &Columns<'_>,
+    x: &Points<'_>,
+    kernel: &Kernel,
+    threads: &Threads,
+    rows: Vec<&mut [f64]>,
+) -> Result<()> {
+    let tile = columns.tile();
+    let n_rows = rows.len();
+    let mut tasks: Vec<Vec<&mut [f64]>> =
+        (0..columns.len().div_ceil(tile)).map(|_| Vec::with_capacity(n_rows)).collect();
+    for row in rows {
+        for (task, part) in tasks.iter_mut().zip(row.chunks_mut(tile)) {
+            task.push(part);
+        }
+    }
+    let parallel = n_rows * columns.len() > PARALLEL_ENTRIES;
+    threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
+        columns.fill_tile(x, t * tile, &mut task[0]);
+    });
+    if kernel.depends_on_distance() {
+        return Ok(());
+    }
+    tasks.iter().flatten().try_for_each(|part| check_entries(part, kernel.name()))
 }
 
 impl ColumnSource for KernelColumns<'_> {
@@ -318,7 +295,7 @@ impl ColumnSource for KernelColumns<'_> {
         let subset = self.points.subset(&rest.iter().map(|&k| points[k]).collect::<Vec<_>>());
         let computed = GramMatrix::compute_into(Vec::new(), &subset, &self.kernel, self.threads)?;
         let column = |k: usize| self.cache.get(points[k]);
-        GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads)
+        Ok(GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads))
     }
 
     fn add_columns(
@@ -397,69 +374,5 @@ impl ColumnSource for KernelColumns<'_> {
         } else {
             self.seconds / self.n_computed as f64 * n_columns as f64
         }
-    }
-}
-
-/// A matrix that is held after all.
-#[derive(Debug)]
-pub struct HeldColumns<'a> {
-    gram: &'a GramMatrix<'a>,
-    threads: &'a Threads,
-    n_reused: usize,
-}
-
-impl<'a> HeldColumns<'a> {
-    /// Serves columns of `gram`.
-    pub fn new(gram: &'a GramMatrix<'a>, threads: &'a Threads) -> Self {
-        Self { gram, threads, n_reused: 0 }
-    }
-}
-
-impl ColumnSource for HeldColumns<'_> {
-    fn len(&self) -> usize {
-        self.gram.len()
-    }
-
-    fn diagonal(&self) -> &[f64] {
-        self.gram.diagonal()
-    }
-
-    fn block(&mut self, points: &[usize], _buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
-        Ok(self.gram.block(points))
-    }
-
-    fn add_columns(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        out: &mut [f64],
-        _proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        self.n_reused += points.len();
-        self.gram.add_columns(points, weights, out, self.threads);
-        Ok(true)
-    }
-
-    fn column_sums(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        _proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<ColumnSums>> {
-        self.n_reused += points.len();
-        Ok(Some(self.gram.column_sums(points, weights, self.threads)))
-    }
-
-    fn fetch(&mut self, wanted: &[usize], _likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
-        self.n_reused += wanted.len();
-        Ok(())
-    }
-
-    fn column(&self, point: usize) -> &[f64] {
-        self.gram.row(point)
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        (0, self.n_reused)
     }
 }
