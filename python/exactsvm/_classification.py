@@ -315,7 +315,7 @@ class SVC(ClassifierMixin, BaseKernelSVM):
         self.n_support_ = np.array([len(first), len(second)], dtype=np.int32)
         self.dual_coef_ = (signs * solved.alpha)[chosen].reshape(1, -1)
         self.intercept_ = -solved.multipliers[:1]
-        self.n_iter_ = np.array([n_steps(solved.certificate)], dtype=np.int64)
+        self.n_iter_ = np.array([n_steps(solved.certificate)], dtype=np.int32)
         self.fit_status_ = 0 if solved.certificate.is_optimal else 1
         self.certificate_ = solved.certificate
         self.certificates_ = (solved.certificate,)

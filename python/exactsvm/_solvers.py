@@ -29,5 +29,9 @@ def resolve_seed(random_state: Any) -> int:
 
 
 def n_steps(certificate: Certificate) -> int:
-    """Return the iterations of a run in its solver's unit: pair steps for SMO, cycles for CMU."""
-    return certificate.n_pair_steps if certificate.solver == "smo" else certificate.n_cycles
+    """Return the iterations of a run in its solver's unit: pair steps for SMO, cycles for CMU.
+
+    At most what `n_iter_` can hold in scikit-learn's type.
+    """
+    smo = certificate.solver == "smo"
+    return min(certificate.n_pair_steps if smo else certificate.n_cycles, 2**31 - 1)

@@ -44,6 +44,7 @@ def test_proven_optimum_or_the_truth(c):
     verified = assert_true(model, X, y)
     assert certificate.solver == "smo"
     assert model.n_iter_[0] == certificate.n_pair_steps <= STEPS
+    assert model.n_iter_.dtype == np.int32
     error = abs(certificate.dual_objective + c.minimum)
     if certificate.is_optimal:
         assert model.fit_status_ == 0
