@@ -13,8 +13,8 @@ SELECTIONS = ("greedy", "random")
 def resolve_solver(solver: str) -> str:
     """Return the name of the solver that runs.
 
-    "auto" is CMU: benches/README.md has the measurement, in which SMO was never faster by more than
-    the noise, and often slower by orders of magnitude.
+    "auto" is CMU. In the measurement of benches/README.md SMO is the faster on some problems, by
+    up to 8 times, and the slower on most, by up to 300; docs/design.md has the reasons.
     """
     return "cmu" if solver == "auto" else solver
 
