@@ -38,6 +38,7 @@ pub mod info;
 pub mod kernel;
 pub mod kkt;
 pub mod linalg;
+pub mod linear;
 pub mod model;
 pub mod observer;
 mod pair;

@@ -9,12 +9,16 @@ from exactsvm._classification import SVC
 from exactsvm._core import __version__
 from exactsvm._dual import DualSolution, solve_dual
 from exactsvm._kernels import pairwise_kernel
+from exactsvm._linear_classification import LinearSVC
+from exactsvm._linear_regression import LinearSVR
 from exactsvm._verify import verify
 
 __all__ = [
     "SVC",
     "Certificate",
     "DualSolution",
+    "LinearSVC",
+    "LinearSVR",
     "__version__",
     "pairwise_kernel",
     "solve_dual",

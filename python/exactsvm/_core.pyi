@@ -28,6 +28,7 @@ __all__ = [
     "certify_matrix",
     "decision_function",
     "fit_kernel",
+    "fit_linear",
     "pairwise_kernel",
     "profile",
     "solve_dual",
@@ -58,6 +59,27 @@ def fit_kernel(
     seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Train on the rows of X: (alpha (n,), gradient (n,), multipliers (1,), certificate)."""
+
+def fit_linear(
+    X: Any,
+    targets: _Floats,
+    weights: _Floats,
+    *,
+    epsilon: float | None,
+    loss: str,
+    intercept: bool,
+    intercept_scaling: float | None,
+    options: dict[str, Any],
+    start: tuple[_Floats, float] | None,
+    max_time: float | None,
+    n_threads: int,
+    observer: _Observer | None = None,
+) -> tuple[_Floats, float, _Floats, _Record]:
+    """Train a linear model: (coef (n_features,), intercept, dual variables, certificate).
+
+    X is an array of float64 or float32, or (data, indices, indptr, n_features) of sparse rows;
+    `targets` are signs if `epsilon` is None; `loss` is "linear" or "squared".
+    """
 
 def solve_dual(
     matrix: _Floats,
