@@ -1,7 +1,7 @@
 //! A held matrix where columns are asked for.
 
 use super::gram::GramMatrix;
-use super::source::ColumnSource;
+use super::source::{ColumnSource, SingleColumns};
 use super::sums::ColumnSums;
 use crate::error::Result;
 use crate::threads::Threads;
@@ -56,6 +56,12 @@ impl ColumnSource for HeldColumns<'_> {
         Ok(Some(self.gram.column_sums(points, weights, self.threads)))
     }
 
+    fn counts(&self) -> (usize, usize) {
+        (0, self.n_reused)
+    }
+}
+
+impl SingleColumns for HeldColumns<'_> {
     fn fetch(&mut self, wanted: &[usize], _likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
         self.n_reused += wanted.len();
         Ok(())
@@ -63,9 +69,5 @@ impl ColumnSource for HeldColumns<'_> {
 
     fn column(&self, point: usize) -> &[f64] {
         self.gram.row(point)
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        (0, self.n_reused)
     }
 }

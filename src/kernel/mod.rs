@@ -16,5 +16,5 @@ pub use function::Kernel;
 pub use gram::{GramMatrix, pairwise_kernel};
 pub use held::HeldColumns;
 pub use points::Points;
-pub use source::{ColumnSource, KernelColumns};
+pub use source::{ColumnSource, KernelColumns, SingleColumns};
 pub use sums::ColumnSums;

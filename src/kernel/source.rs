@@ -59,7 +59,19 @@ pub trait ColumnSource {
         weights: &[f64],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<ColumnSums>>;
-    /// Makes the columns of `wanted` (two at most) available to [`ColumnSource::column`] until the next call. Where one has to be
+    /// Columns computed, and columns used again.
+    fn counts(&self) -> (usize, usize);
+    /// Bytes that columns may be kept in.
+    fn set_budget(&mut self, _bytes: usize) {}
+    /// Seconds that the sums over `n_columns` columns will take, by what was measured so far.
+    fn seconds_for(&self, _n_columns: usize) -> f64 {
+        0.0
+    }
+}
+
+/// A source that also gives single columns, as steps of one pair ask for them.
+pub trait SingleColumns: ColumnSource {
+    /// Makes the columns of `wanted` (two at most) available to [`SingleColumns::column`] until the next call. Where one has to be
     /// computed, some of the points that `likely` names may come along: several columns at once cost little more than one.
     ///
     /// # Errors
@@ -70,14 +82,6 @@ pub trait ColumnSource {
     /// # Panics
     /// If it was not.
     fn column(&self, point: usize) -> &[f64];
-    /// Columns computed, and columns used again.
-    fn counts(&self) -> (usize, usize);
-    /// Bytes that columns may be kept in.
-    fn set_budget(&mut self, _bytes: usize) {}
-    /// Seconds that the sums over `n_columns` columns will take, by what was measured so far.
-    fn seconds_for(&self, _n_columns: usize) -> f64 {
-        0.0
-    }
 }
 
 /// Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
@@ -334,6 +338,24 @@ impl ColumnSource for KernelColumns<'_> {
         Ok(done.then_some(sums))
     }
 
+    fn counts(&self) -> (usize, usize) {
+        (self.n_computed, self.n_reused)
+    }
+
+    fn set_budget(&mut self, bytes: usize) {
+        self.cache.set_budget(bytes);
+    }
+
+    fn seconds_for(&self, n_columns: usize) -> f64 {
+        if self.n_computed == 0 {
+            0.0
+        } else {
+            self.seconds / self.n_computed as f64 * n_columns as f64
+        }
+    }
+}
+
+impl SingleColumns for KernelColumns<'_> {
     fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
         self.cache.begin_pass(wanted);
         let is_here = |p: usize| self.cache.contains(p) || self.loose.get(p).is_some();
@@ -358,21 +380,5 @@ impl ColumnSource for KernelColumns<'_> {
 
     fn column(&self, point: usize) -> &[f64] {
         self.cache.get(point).or_else(|| self.loose.get(point)).expect("the column was fetched")
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        (self.n_computed, self.n_reused)
-    }
-
-    fn set_budget(&mut self, bytes: usize) {
-        self.cache.set_budget(bytes);
-    }
-
-    fn seconds_for(&self, n_columns: usize) -> f64 {
-        if self.n_computed == 0 {
-            0.0
-        } else {
-            self.seconds / self.n_computed as f64 * n_columns as f64
-        }
     }
 }

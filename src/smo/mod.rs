@@ -17,7 +17,7 @@ pub use settings::{Selection, SmoSettings};
 
 use crate::error::{Error, Result};
 use crate::gradient::floor_bound;
-use crate::kernel::ColumnSource;
+use crate::kernel::SingleColumns;
 use crate::observer::Monitor;
 use crate::problem::DualProblem;
 use crate::solution::Solution;
@@ -39,7 +39,7 @@ const NEAR: f64 = 10.0;
 /// If a setting is out of range, the matrix does not fit the problem, or a kernel value overflows. How the solve ended is in the
 /// solution's [`SolverStatus`].
 pub fn solve(
-    source: &mut dyn ColumnSource,
+    source: &mut dyn SingleColumns,
     problem: &DualProblem,
     settings: &SmoSettings,
     known_convex: bool,

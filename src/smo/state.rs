@@ -9,7 +9,7 @@ use super::working_pair::{self, Pair};
 use crate::error::Result;
 use crate::gradient;
 use crate::info::Info;
-use crate::kernel::{ColumnSource, ColumnSums};
+use crate::kernel::{ColumnSums, SingleColumns};
 use crate::linalg::vector::axpy;
 use crate::observer::{Monitor, Progress};
 use crate::pair::{self, FLAT, NEGATIVE};
@@ -32,7 +32,7 @@ pub(super) enum Step {
 /// Invariants: lower <= beta <= upper; the sums of the groups stay up to rounding; the active gradient is that of K beta - p, up
 /// to rounding.
 pub(super) struct State<'a> {
-    pub(super) source: &'a mut dyn ColumnSource,
+    pub(super) source: &'a mut dyn SingleColumns,
     pub(super) problem: &'a DualProblem,
     pub(super) beta: Vec<f64>,
     pub(super) active: Active,
@@ -53,7 +53,7 @@ pub(super) struct State<'a> {
 
 impl<'a> State<'a> {
     pub(super) fn new(
-        source: &'a mut dyn ColumnSource,
+        source: &'a mut dyn SingleColumns,
         problem: &'a DualProblem,
         settings: &SmoSettings,
     ) -> Self {
