@@ -3,10 +3,12 @@
 use crate::certificate::{Certificate, certify_sums};
 use crate::cmu::{self, CmuSettings, large};
 use crate::error::{Error, Result};
+use crate::gradient;
 use crate::info::Info;
 use crate::kernel::{ColumnSource, GramMatrix, HeldColumns, Kernel, KernelColumns, Points};
 use crate::observer::{Monitor, Observer, Progress};
 use crate::problem::DualProblem;
+use crate::smo::{self, SmoSettings};
 use crate::solution::Solution;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -19,6 +21,56 @@ pub struct Limits {
     /// Bytes that kernel entries and the factor may take; `None` for no limit. A matrix that fits is held, of a larger one columns are
     /// kept.
     pub cache_bytes: Option<f64>,
+}
+
+/// A solver with its settings.
+#[derive(Clone, Copy, Debug)]
+pub enum Method<'a> {
+    /// The cycling method with updates.
+    Cmu(&'a CmuSettings),
+    /// The alternating-direction method.
+    Smo(&'a SmoSettings),
+}
+
+impl<'a> From<&'a CmuSettings> for Method<'a> {
+    fn from(settings: &'a CmuSettings) -> Self {
+        Self::Cmu(settings)
+    }
+}
+
+impl<'a> From<&'a SmoSettings> for Method<'a> {
+    fn from(settings: &'a SmoSettings) -> Self {
+        Self::Smo(settings)
+    }
+}
+
+impl Method<'_> {
+    /// The name used in certificates and progress records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cmu(_) => "cmu",
+            Self::Smo(_) => "smo",
+        }
+    }
+
+    /// The largest KKT violation of an optimal point.
+    pub fn tol(&self) -> f64 {
+        match self {
+            Self::Cmu(settings) => settings.tol,
+            Self::Smo(settings) => settings.tol,
+        }
+    }
+
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// If one is out of range.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Cmu(settings) => settings.validate(),
+            Self::Smo(settings) => settings.validate(),
+        }
+    }
 }
 
 /// A solved problem.
@@ -36,16 +88,17 @@ pub struct Fit {
 ///
 /// # Errors
 /// If the input is not valid, the kernel overflows, or the free variables outgrow `limits.cache_bytes`.
-pub fn fit_points(
+pub fn fit_points<'s>(
     points: &Points<'_>,
     kernel: &Kernel,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    method: impl Into<Method<'s>>,
     limits: &Limits,
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    settings.validate()?;
+    let method = method.into();
+    method.validate()?;
     let n = points.len();
     if n == 0 || !problem.len().is_multiple_of(n) {
         return Err(Error::Shape {
@@ -61,11 +114,18 @@ pub fn fit_points(
     let convex = kernel.is_positive_semidefinite();
     if 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
-        let solution =
-            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?;
-        return finish(&mut source, linear, problem, settings, solution, &monitor);
+        let solution = match method {
+            Method::Cmu(settings) => {
+                large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+            }
+            Method::Smo(settings) => {
+                source.set_budget(budget);
+                smo::solve(&mut source, problem, settings, convex, &mut monitor)?
+            }
+        };
+        return finish(&mut source, linear, problem, method.tol(), solution, &monitor);
     }
-    let starting = || Progress::starting("cmu", 0);
+    let starting = || Progress::starting(method.name(), 0);
     let gram = GramMatrix::compute(points, kernel, threads, || monitor.poll(starting).is_none())?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
@@ -73,32 +133,41 @@ pub fn fit_points(
         return Ok(untouched(problem, status, &monitor));
     };
     let mut source = HeldColumns::new(&gram, threads);
-    let mut solution = if problem.len() == n {
-        cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
-    } else {
+    let mut solution = match method {
+        Method::Cmu(settings) if problem.len() == n => {
+            cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
+        }
         // Several variables a point share its column.
-        large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+        Method::Cmu(settings) => {
+            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
+        }
+        Method::Smo(settings) => smo::solve(&mut source, problem, settings, convex, &mut monitor)?,
     };
     solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel += kernel_seconds;
-    finish(&mut source, linear, problem, settings, solution, &monitor)
+    finish(&mut source, linear, problem, method.tol(), solution, &monitor)
 }
 
 /// Solves a problem on a matrix that the caller holds.
 ///
 /// # Errors
 /// If the input is not valid.
-pub fn fit_matrix(
+pub fn fit_matrix<'s>(
     gram: &GramMatrix<'_>,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    method: impl Into<Method<'s>>,
     limits: &Limits,
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
     let mut monitor = Monitor::new(observer, limits.max_time);
-    let solution = cmu::solve(gram, problem, settings, false, threads, &mut monitor)?;
-    finish(&mut HeldColumns::new(gram, threads), None, problem, settings, solution, &monitor)
+    let method = method.into();
+    let mut source = HeldColumns::new(gram, threads);
+    let solution = match method {
+        Method::Cmu(settings) => cmu::solve(gram, problem, settings, false, threads, &mut monitor)?,
+        Method::Smo(settings) => smo::solve(&mut source, problem, settings, false, &mut monitor)?,
+    };
+    finish(&mut source, None, problem, method.tol(), solution, &monitor)
 }
 
 /// Certifies a solution: from the solver's products if they are those of this very point, else from new ones. What the solver called
@@ -107,7 +176,7 @@ fn finish(
     source: &mut dyn ColumnSource,
     linear: Option<&Points<'_>>,
     problem: &DualProblem,
-    settings: &CmuSettings,
+    tol: f64,
     solution: Solution,
     monitor: &Monitor<'_>,
 ) -> Result<Fit> {
@@ -115,14 +184,14 @@ fn finish(
     let clock = monitor.elapsed();
     let sums = match sums {
         Some(sums) => Some(sums),
-        None => large::products(source, &beta, &mut || true)?,
+        None => gradient::products(source, &beta, &mut || true)?,
     };
     let certificate = match sums {
         Some(sums) => certify_sums(&sums, linear, problem, &beta, None),
         None => Certificate::unknown(problem),
     };
     if info.status.is_optimal() {
-        info.status = certificate.judge(settings.tol).unwrap_or(SolverStatus::Stalled);
+        info.status = certificate.judge(tol).unwrap_or(SolverStatus::Stalled);
     }
     info.seconds.certificate = monitor.elapsed() - clock;
     info.seconds.total = monitor.elapsed();

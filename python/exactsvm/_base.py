@@ -27,13 +27,13 @@ from exactsvm._parameters import (
     refuse,
 )
 from exactsvm._progress import Callback, Progress
+from exactsvm._solvers import SOLVERS, resolve_seed, resolve_solver
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]
 
 _KERNEL_CHOICES = (*KERNELS, "precomputed")
-_SOLVERS = ("auto", "cmu", "smo")
 
 
 class Solved(NamedTuple):
@@ -87,10 +87,7 @@ class BaseKernelSVM(BaseEstimator):
         check_verbose(self.verbose)
         check_callback(self.callback)
         check_n_jobs(self.n_jobs)
-        if check_choice("solver", self.solver, _SOLVERS) == "smo":
-            raise ValueError(
-                "solver='smo' is not available in this version; use solver='cmu' or 'auto'"
-            )
+        check_choice("solver", self.solver, SOLVERS)
         if self.random_state is not None:
             check_random_state(self.random_state)
 
@@ -104,6 +101,9 @@ class BaseKernelSVM(BaseEstimator):
             "max_iter": int(self.max_iter),
             "max_time": None if self.max_time in (None, math.inf) else float(self.max_time),
             "n_threads": resolve_n_jobs(self.n_jobs),
+            "solver": resolve_solver(self.solver),
+            "shrinking": bool(self.shrinking),
+            "seed": resolve_seed(self.random_state),
         }
         with Progress(check_verbose(self.verbose), self.callback, limits["tol"]) as progress:
             limits["observer"] = progress.observer

@@ -13,6 +13,7 @@ from exactsvm._base import BaseKernelSVM, Floats, Kernel, Solved, feasible_start
 from exactsvm._kernels import resolve_gamma
 from exactsvm._parameters import check_choice, check_flag
 from exactsvm._progress import Callback
+from exactsvm._solvers import n_steps
 from exactsvm._status import warn_unless_optimal
 from exactsvm._targets import (
     check_class_weight,
@@ -27,9 +28,9 @@ class SVC(ClassifierMixin, BaseKernelSVM):
     """C-support vector classification, trained to the exact optimum.
 
     Minimises 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i f(x_i)) for f(x) = w'phi(x) + b by solving
-    its dual with CMU, the cycling method with updates [1]_. Parameters, attributes and results are
-    those of scikit-learn's SVC, without its `probability`; what is not there is marked as such.
-    Two classes.
+    its dual with CMU, the cycling method with updates [1]_, or with SMO, the classical steps of one
+    pair. Parameters, attributes and results are those of scikit-learn's SVC, without its
+    `probability`; what is not there is marked as such. Two classes.
 
     Parameters
     ----------
@@ -47,7 +48,8 @@ class SVC(ClassifierMixin, BaseKernelSVM):
     coef0 : float, default=0.0
         Constant of "poly" and "sigmoid".
     shrinking : bool, default=True
-        Accepted for compatibility; CMU works without.
+        Whether SMO leaves variables out that look settled, until the rest is solved. It changes
+        nothing but the time. CMU works without.
     tol : float, default=1e-8
         Largest violation of the optimality conditions, in units of the decision function.
         scikit-learn's default is 1e-3.
@@ -59,15 +61,19 @@ class SVC(ClassifierMixin, BaseKernelSVM):
     verbose : int or bool, default=0
         1 shows a progress bar (a table if tqdm is not installed), 2 a line for each report.
     max_iter : int, default=-1
-        Largest number of cycles, -1 for no limit; the method ends by itself.
+        Largest number of iterations, cycles for "cmu" and pair steps for "smo"; -1 for no limit:
+        CMU ends by itself, SMO does too but may take very long.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         No effect for two classes.
     break_ties : bool, default=False
         No effect for two classes.
     random_state : int, RandomState instance or None, default=None
-        Accepted for compatibility; training is deterministic.
+        Seed of the draws by which CMU works on parts of a problem that is too large for
+        `cache_size`; None is 0. The optimum does not depend on it.
     solver : {"auto", "cmu", "smo"}, default="auto"
-        Method. "auto" is "cmu"; "smo" is not available in this version. Not in scikit-learn.
+        Method. "cmu" goes to the optimum in exact steps; "smo" moves one pair of variables after
+        another and may stall far from it on ill-conditioned problems. "auto" is "cmu". Not in
+        scikit-learn.
     max_time : float, default=None
         Seconds after which the best model so far is kept. Not in scikit-learn.
     n_jobs : int, default=None
@@ -104,7 +110,7 @@ class SVC(ClassifierMixin, BaseKernelSVM):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns; only if X had names that are all strings.
     n_iter_ : ndarray of shape (1,)
-        Number of cycles.
+        Number of iterations: cycles for "cmu", pair steps for "smo".
     fit_status_ : int
         0 if the solution is optimal, 1 if a `ConvergenceWarning` was given.
     shape_fit_ : tuple of int
@@ -309,7 +315,7 @@ class SVC(ClassifierMixin, BaseKernelSVM):
         self.n_support_ = np.array([len(first), len(second)], dtype=np.int32)
         self.dual_coef_ = (signs * solved.alpha)[chosen].reshape(1, -1)
         self.intercept_ = -solved.multipliers[:1]
-        self.n_iter_ = np.array([solved.certificate.n_cycles], dtype=np.int32)
+        self.n_iter_ = np.array([n_steps(solved.certificate)], dtype=np.int32)
         self.fit_status_ = 0 if solved.certificate.is_optimal else 1
         self.certificate_ = solved.certificate
         self.certificates_ = (solved.certificate,)

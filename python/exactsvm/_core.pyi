@@ -5,8 +5,8 @@ Private: the public functions of the package validate their arguments and call t
 Arrays must be C-contiguous and float64 (int64 for `groups`), else TypeError. They are borrowed,
 never modified, and may be read-only. Every function releases the interpreter while it works and
 polls signals. `n_threads` is at least 1, `cache_size` is in MB, `max_iter=-1` and `max_time=None`
-mean no limit, `kernel` is "linear", "poly", "rbf", "sigmoid" or "laplacian". Bad shapes, values
-and settings raise ValueError.
+mean no limit, `kernel` is "linear", "poly", "rbf", "sigmoid" or "laplacian", `solver` "cmu" or
+"smo", `selection` (of SMO) "greedy" or "random". Bad shapes, values and settings raise ValueError.
 
 A solver that is interrupted by a signal does not raise: it returns its best feasible point with
 status "interrupted". An exception raised by `observer` is raised by the function itself.
@@ -53,6 +53,10 @@ def fit_kernel(
     n_threads: int,
     start: _Floats | None = None,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Train on the rows of X: (alpha (n,), gradient (n,), multipliers (1,), certificate)."""
 
@@ -91,6 +95,10 @@ def solve_dual(
     max_time: float | None,
     n_threads: int,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Solve the general dual on a matrix: (x (n,), gradient (n,), multipliers (n_groups,), record)."""
 

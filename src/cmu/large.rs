@@ -16,6 +16,7 @@ use super::verify::target;
 use super::{iterate, working_set};
 use crate::cholesky::PackedCholesky;
 use crate::error::{Error, Result};
+use crate::gradient::{by_point, products};
 use crate::info::Info;
 use crate::kernel::{ColumnSource, ColumnSums};
 use crate::kkt::{self, Ends};
@@ -376,38 +377,4 @@ impl<'a> Rounds<'a> {
             elapsed: 0.0,
         }
     }
-}
-
-/// K beta, computed from beta alone; `None` if stopped.
-///
-/// # Errors
-/// If an entry overflows.
-pub fn products(
-    source: &mut dyn ColumnSource,
-    beta: &[f64],
-    proceed: &mut dyn FnMut() -> bool,
-) -> Result<Option<ColumnSums>> {
-    let support: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
-    let weights: Vec<f64> = support.iter().map(|&v| beta[v]).collect();
-    let (points, weights) = by_point(&support, &weights, source.len());
-    source.column_sums(&points, &weights, proceed)
-}
-
-/// Sums the weights of the variables that share a point; points ascending.
-fn by_point(variables: &[usize], weights: &[f64], n_points: usize) -> (Vec<usize>, Vec<f64>) {
-    let mut pairs: Vec<(usize, f64)> =
-        variables.iter().map(|v| v % n_points).zip(weights.iter().copied()).collect();
-    pairs.sort_by_key(|(point, _)| *point);
-    let (mut points, mut sums): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());
-    for (point, weight) in pairs {
-        if points.last() == Some(&point) {
-            if let Some(last) = sums.last_mut() {
-                *last += weight;
-            }
-        } else {
-            points.push(point);
-            sums.push(weight);
-        }
-    }
-    (points, sums)
 }

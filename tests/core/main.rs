@@ -15,3 +15,4 @@ mod layering;
 mod monitor;
 mod phases;
 mod problem;
+mod smo;
