@@ -13,6 +13,7 @@ use super::objective::{primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
 use super::settings::LinearSettings;
+use super::track::feasible_dual;
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
@@ -65,10 +66,15 @@ pub(super) fn solve<R: Rows>(
             best_primal = value;
             best.w.clone_from(&descent.w);
         }
-        let dual = descent.dual();
+        let (alpha, dual) = if problem.intercept == Intercept::Free {
+            let (alpha, _, dual) = feasible_dual(rows, problem, descent.alpha.clone(), threads);
+            (Some(alpha), dual)
+        } else {
+            (None, descent.dual())
+        };
         if dual > best_dual {
             best_dual = dual;
-            best.alpha.clone_from(&descent.alpha);
+            best.alpha.clone_from(alpha.as_ref().unwrap_or(&descent.alpha));
         }
         gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
         if gap <= asked {
@@ -193,19 +199,14 @@ impl<'a, R: Rows> Descent<'a, R> {
         self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
     }
 
-    /// D, or for a free intercept about what the balanced point will have.
+    /// D, where no equality has to be kept.
     fn dual(&self) -> f64 {
         let problem = self.problem;
         let mut linear = 0.0;
         for (k, a) in self.alpha.iter().enumerate() {
             linear += problem.offset[k] * a - 0.5 * problem.diagonal(k) * a * a;
         }
-        let mut lack = 0.0;
-        if problem.intercept == Intercept::Free {
-            let imbalance: f64 = self.alpha.iter().zip(&problem.sign).map(|(a, z)| a * z).sum();
-            lack = (imbalance * self.w.last().unwrap_or(&0.0)).abs();
-        }
-        linear - regulariser(problem, &self.w) - lack
+        linear - regulariser(problem, &self.w)
     }
 }
 

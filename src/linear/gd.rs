@@ -154,9 +154,11 @@ impl<'a, R: Rows> Method<'a, R> {
     fn evaluate(&mut self, width: f64) -> Values {
         let problem = self.problem;
         let (mut primal, mut smooth, mut linear, mut diagonal) = (0.0, 0.0, 0.0, 0.0);
+        let mut steepest = 0.0_f64;
         for k in 0..problem.len() {
             let (u, c) = (problem.weight[k], problem.offset[k]);
             let v = c - self.margin[k];
+            steepest = steepest.max(v.abs());
             let a = slope(problem.loss, u, v, width);
             self.alpha[k] = a;
             primal += loss(problem.loss, u, v);
@@ -180,9 +182,9 @@ impl<'a, R: Rows> Method<'a, R> {
             let r = if j == last { problem.intercept.regulariser() } else { 1.0 };
             *g = r * self.w[j] - implied[j];
         }
-        // What the equality lacks, times its multiplier, is about what balancing will cost.
+        // Balancing will cost at most about what the equality lacks times the steepest slope.
         let free = problem.intercept.regulariser() == 0.0;
-        let lack = if free { (implied[last] * self.w[last]).abs() } else { 0.0 };
+        let lack = if free { implied[last].abs() * steepest } else { 0.0 };
         let own = regulariser(problem, &self.w);
         let dual = linear - regulariser(problem, &implied) - diagonal - lack;
         // Smoothing lowers the primal sum and the dual value by the same amount where they meet.

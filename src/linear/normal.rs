@@ -10,7 +10,7 @@ use crate::linalg::memory::zeros;
 use crate::threads::Threads;
 
 /// Numbers that the partial sums of the matrix may take together.
-const MOST_NUMBERS: usize = 16 << 20;
+const MOST_NUMBERS: usize = 4 << 20;
 /// Rows packed at a time.
 const PACKED_ROWS: usize = 256;
 

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from exactsvm import SVC
+from exactsvm import SVC, LinearSVC, LinearSVR
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
@@ -13,7 +13,7 @@ pytestmark = [
 
 
 def expected_failures(estimator):
-    if estimator.kernel == "rbf" and estimator.gamma == "scale":
+    if getattr(estimator, "kernel", None) == "rbf" and estimator.gamma == "scale":
         return {
             "check_sample_weight_equivalence_on_dense_data": (
                 "gamma='scale' takes the plain variance of X, as scikit-learn's SVC does, so "
@@ -29,6 +29,9 @@ def expected_failures(estimator):
         SVC(kernel="linear"),
         SVC(gamma="auto", class_weight="balanced"),
         SVC(kernel="precomputed"),
+        LinearSVC(),
+        LinearSVC(loss="hinge"),
+        LinearSVR(),
     ],
     expected_failed_checks=expected_failures,
 )
