@@ -33,7 +33,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         Loss of a sample.
     dual : bool or "auto", default="auto"
-        Accepted without effect: every solver works on primal and dual.
+        Accepted without effect.
     tol : float, default=1e-6
         Relative duality gap, (P - D) / max(1, |D|), at which a solver stops.
     C : float, default=1.0
@@ -43,8 +43,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     fit_intercept : bool, default=True
         Whether the decision function has a constant.
     intercept_scaling : float, default=None
-        None leaves the intercept unregularised. A number gives scikit-learn's model, where the
-        intercept is the weight of one more feature with this value. scikit-learn's default is 1.
+        None leaves the intercept unregularised. A number gives scikit-learn's model: the weight of
+        one more feature with this value. scikit-learn's default is 1.
     class_weight : dict or "balanced", default=None
         Weight of each class in C. "balanced" is inverse to the frequencies of the classes, in
         which sample weights count.
@@ -79,8 +79,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         Threads of one fit; None means all available cores, or one in a worker process of joblib.
         The result does not depend on it. Not in scikit-learn.
     callback : callable, default=None
-        Called some times a second with a dict of progress; returning True stops the run and keeps
-        the best model. Not in scikit-learn.
+        Called some times a second with a dict of progress; returning True stops the run. Not in
+        scikit-learn.
     warm_start : bool, default=False
         Start `fit` from the last weights, if classes and features are the same. Not in
         scikit-learn.

@@ -184,7 +184,7 @@ impl<'a, R: Rows> Method<'a, R> {
         }
         // Balancing will cost at most about what the equality lacks times the steepest slope.
         let free = problem.intercept.regulariser() == 0.0;
-        let lack = if free { implied[last].abs() * steepest } else { 0.0 };
+        let lack = if free { implied[last].abs() * (steepest + self.w[last].abs()) } else { 0.0 };
         let own = regulariser(problem, &self.w);
         let dual = linear - regulariser(problem, &implied) - diagonal - lack;
         // Smoothing lowers the primal sum and the dual value by the same amount where they meet.

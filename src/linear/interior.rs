@@ -237,6 +237,7 @@ impl<'a, R: Rows> Method<'a, R> {
             *r = implied[j] - weight * self.w[j];
         }
         // Off the equality the value is no bound: balancing costs at most about the residual times the steepest slope.
+        let steepest = steepest + self.w[last].abs();
         let lack = if added == 0.0 { steepest * implied[last].abs() } else { 0.0 };
         let mut dual = linear - regulariser(problem, &implied) - 0.5 * diagonal;
         // The best multiple of the dual point.
