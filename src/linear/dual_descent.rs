@@ -19,6 +19,8 @@ use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
+/// Spread of the slopes below which an epoch has nothing left to do.
+const NOTHING: f64 = 1e-15;
 /// Share by which the epochs between two looks at the gap grow.
 const BETWEEN_LOOKS: f64 = 0.25;
 
@@ -87,7 +89,7 @@ pub(super) fn solve<R: Rows>(
             asked *= 0.3;
         }
         trace.push((n_iter, gap));
-        if settled && descent.tolerance() < f64::EPSILON {
+        if settled {
             status = SolverStatus::Stalled;
             break;
         }
@@ -175,7 +177,7 @@ impl<'a, R: Rows> Descent<'a, R> {
                 *b += self.sigma * imbalance;
             }
         }
-        let settled = self.spread <= self.tolerance();
+        let settled = self.spread <= NOTHING;
         if settled && self.n_active < self.alpha.len() {
             self.n_active = self.alpha.len();
             self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
@@ -186,11 +188,6 @@ impl<'a, R: Rows> Descent<'a, R> {
             if low < 0.0 { low } else { f64::NEG_INFINITY },
         );
         settled
-    }
-
-    /// Spread of the slopes below which an epoch has nothing left to do.
-    fn tolerance(&self) -> f64 {
-        1e-15
     }
 
     /// Puts shrunk variables back where that is due: before a look at the gap.

@@ -176,7 +176,9 @@ impl<'a, R: Rows> Method<'a, R> {
             add_rows(rows, problem, range.clone(), &alpha[range], part);
         });
         let mut implied = vec![0.0; self.w.len()];
-        parts.iter().for_each(|part| axpy(1.0, part, &mut implied));
+        for part in &parts {
+            axpy(1.0, part, &mut implied);
+        }
         let last = self.w.len() - 1;
         for (j, g) in self.gradient.iter_mut().enumerate() {
             let r = if j == last { problem.intercept.regulariser() } else { 1.0 };
@@ -238,7 +240,9 @@ impl<'a, R: Rows> Method<'a, R> {
         }
         if let Some(pair) = self.memory.last() {
             let scale = 1.0 / (pair.weight * dot(&pair.change, &pair.change));
-            p.iter_mut().for_each(|p| *p *= scale);
+            for p in &mut p {
+                *p *= scale;
+            }
         }
         for (pair, share) in self.memory.iter().zip(shares.iter().rev()) {
             let other = pair.weight * dot(&pair.change, &p);
@@ -278,9 +282,9 @@ impl<'a, R: Rows> Method<'a, R> {
                 break;
             }
             if first > 0.0 {
-                high = t
+                high = t;
             } else {
-                low = t
+                low = t;
             }
             let newton = t - first / second;
             let inside = newton > low && newton < high && newton.is_finite();

@@ -163,7 +163,9 @@ impl<'a, R: Rows> Method<'a, R> {
         blocks.each(threads, &mut terms, |_, t| t.centre(problem, mu));
         let feature = problem.intercept.feature();
         let mut norms = squared_norms(rows);
-        norms.iter_mut().for_each(|q| *q += feature * feature);
+        for q in &mut norms {
+            *q += feature * feature;
+        }
         let passes =
             order as f64 / 2.0 + order.pow(3) as f64 / (3.0 * problem.len() as f64 * order as f64);
         let correctors = if passes > 30.0 {

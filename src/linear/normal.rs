@@ -32,6 +32,7 @@ impl Normal {
 
     /// Adds the sum over all rows with theta times their squared norm at least `least` to `out`'s lower triangle; returns how many
     /// rows that were. `theta(b)` holds the numbers of block b, and equal rows of a term pair are merged.
+    #[allow(clippy::too_many_arguments)] // one call, in the interior-point method
     pub(super) fn sum<'t, R: Rows>(
         &mut self,
         rows: &R,

@@ -26,7 +26,7 @@ const BETWEEN_LOOKS: f64 = 0.2;
 /// Epochs without progress that are granted.
 const GRANTED: usize = 200;
 /// Divergent starts that are begun again with shorter steps.
-const RESTARTS: usize = 8;
+const RESTARTS: i32 = 8;
 /// Smallest scale before it is multiplied into the vector.
 const SMALLEST_SCALE: f64 = 1e-100;
 
@@ -35,12 +35,12 @@ pub(super) fn solve<R: Rows>(
     rows: &R,
     problem: &LinearProblem,
     settings: &LinearSettings,
-    start: Vec<f64>,
+    start: &[f64],
     threads: &Threads,
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
-    let mut track = Track::new(rows, problem, start.clone(), threads);
-    let mut run = Run::new(rows, problem, settings, &start);
+    let mut track = Track::new(rows, problem, start.to_vec(), threads);
+    let mut run = Run::new(rows, problem, settings, start);
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look, mut restarts) = (0, 1, 0);
     let status = loop {
@@ -61,8 +61,8 @@ pub(super) fn solve<R: Rows>(
         if !(value.is_finite() && track.offer_weights(&w, value)) {
             if settings.schedule == Schedule::Optimal && restarts < RESTARTS {
                 restarts += 1;
-                run = Run::new(rows, problem, settings, &start);
-                run.t0 *= 10_f64.powi(restarts as i32);
+                run = Run::new(rows, problem, settings, start);
+                run.t0 *= 10_f64.powi(restarts);
                 continue;
             }
             break SolverStatus::Diverged;

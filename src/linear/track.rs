@@ -121,7 +121,9 @@ pub(super) fn feasible_dual<R: Rows>(
         add_rows(rows, problem, range.clone(), &alpha[range], part);
     });
     let mut implied = vec![0.0; d + 1];
-    parts.iter().for_each(|part| axpy(1.0, part, &mut implied));
+    for part in &parts {
+        axpy(1.0, part, &mut implied);
+    }
     let mut linear = 0.0;
     let mut quadratic = regulariser(problem, &implied);
     for (k, a) in alpha.iter().enumerate() {

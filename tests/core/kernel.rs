@@ -23,8 +23,7 @@ const KERNELS: [Kernel; 9] = [
 fn one_by_one(kernel: &Kernel, x: &[f64], y: &[f64]) -> (f64, f64) {
     let pairs = || x.iter().zip(y);
     let dot = exact_dot(x.iter().copied(), y.iter().copied());
-    let dot_error = f64::EPSILON
-        * (pairs().map(|(a, b)| (a * b).abs()).sum::<f64>() * (4.0 + (x.len() as f64).sqrt()));
+    let dot_error = f64::EPSILON * (pairs().map(|(a, b)| (a * b).abs()).sum::<f64>() * (4.0 + (x.len() as f64).sqrt()));
     match *kernel {
         Kernel::Linear => (dot, dot_error),
         Kernel::Polynomial { gamma, coef0, degree } => {
@@ -40,9 +39,7 @@ fn one_by_one(kernel: &Kernel, x: &[f64], y: &[f64]) -> (f64, f64) {
             let value = (-gamma * distance).exp();
             (value, value * error + 2.0 * f64::EPSILON)
         }
-        Kernel::Sigmoid { gamma, coef0 } => {
-            ((gamma * dot + coef0).tanh(), gamma * dot_error + 4.0 * f64::EPSILON)
-        }
+        Kernel::Sigmoid { gamma, coef0 } => ((gamma * dot + coef0).tanh(), gamma * dot_error + 4.0 * f64::EPSILON),
         Kernel::Laplacian { gamma } => {
             let distance: f64 = pairs().map(|(a, b)| (a - b).abs()).sum();
             let error = gamma * distance * (8.0 + x.len() as f64) * f64::EPSILON;
@@ -52,9 +49,7 @@ fn one_by_one(kernel: &Kernel, x: &[f64], y: &[f64]) -> (f64, f64) {
 }
 
 fn gram(points: &Points<'_>, kernel: &Kernel, n_threads: usize) -> GramMatrix<'static> {
-    GramMatrix::compute(points, kernel, &Threads::new(n_threads), || true)
-        .unwrap()
-        .expect("nothing stops it")
+    GramMatrix::compute(points, kernel, &Threads::new(n_threads), || true).unwrap().expect("nothing stops it")
 }
 
 fn entries(gram: &GramMatrix<'_>) -> Vec<f64> {
@@ -64,42 +59,24 @@ fn entries(gram: &GramMatrix<'_>) -> Vec<f64> {
 #[test]
 fn blocks_agree_with_the_definition() {
     for kernel in &KERNELS {
-        for (n, m, d) in [
-            (1, 1, 1),
-            (3, 5, 2),
-            (8, 8, 8),
-            (65, 70, 3),
-            (70, 513, 9),
-            (130, 17, 33),
-            (9, 520, 300),
-        ] {
+        for (n, m, d) in [(1, 1, 1), (3, 5, 2), (8, 8, 8), (65, 70, 3), (70, 513, 9), (130, 17, 33), (9, 520, 300)] {
             let mut random = Random::new((n * m + d) as u64);
             let scale = 1.0 / (d as f64).sqrt();
-            let mut data = |n: usize| -> Vec<f64> {
-                random.normals(n * d).iter().map(|v| v * scale).collect()
-            };
+            let mut data = |n: usize| -> Vec<f64> { random.normals(n * d).iter().map(|v| v * scale).collect() };
             let (x, y) = (data(n), data(m));
-            let (px, py) =
-                (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
-            let values =
-                pairwise_kernel(&px, &py, kernel, &Threads::new(2), || true).unwrap().unwrap();
+            let (px, py) = (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
+            let values = pairwise_kernel(&px, &py, kernel, &Threads::new(2), || true).unwrap().unwrap();
             let own = gram(&px, kernel, 1);
             for i in 0..n {
                 for j in 0..m {
                     let (wanted, tol) = one_by_one(kernel, px.row(i), py.row(j));
                     let error = (values[i * m + j] - wanted).abs();
-                    assert!(
-                        error <= tol,
-                        "{kernel:?} {n}x{m}x{d} at ({i}, {j}): {error:e} for {tol:e}"
-                    );
+                    assert!(error <= tol, "{kernel:?} {n}x{m}x{d} at ({i}, {j}): {error:e} for {tol:e}");
                 }
                 for j in 0..n {
                     let (wanted, tol) = one_by_one(kernel, px.row(i), px.row(j));
                     let error = (own.row(i)[j] - wanted).abs();
-                    assert!(
-                        error <= tol,
-                        "{kernel:?} {n}x{d} at ({i}, {j}): {error:e} for {tol:e}"
-                    );
+                    assert!(error <= tol, "{kernel:?} {n}x{d} at ({i}, {j}): {error:e} for {tol:e}");
                 }
             }
         }
@@ -112,8 +89,7 @@ fn a_block_starts_anywhere() {
     let (n, m, d) = (40, 23, 5);
     let (x, y) = (random.normals(n * d), random.normals(m * d));
     for kernel in &KERNELS {
-        let (px, py) =
-            (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
+        let (px, py) = (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
         for (start, rows) in [(0, 1), (7, 9), (39, 1), (0, 40), (13, 0)] {
             let mut out = vec![f64::NAN; rows * m];
             kernel_block(&px, &py, kernel, start, &mut out);
@@ -132,11 +108,7 @@ fn matrices_are_symmetric_to_the_last_bit() {
         for n in [1, 2, 7, 63, 64, 65, 129, 520] {
             let x = random.normals(n * 6);
             let k = gram(&Points::new(&x, n, 6, kernel).unwrap(), kernel, 2);
-            assert_eq!(
-                GramMatrix::check_symmetric(&entries(&k), n),
-                Ok(true),
-                "{kernel:?}, {n} rows"
-            );
+            assert_eq!(GramMatrix::check_symmetric(&entries(&k), n), Ok(true), "{kernel:?}, {n} rows");
             for i in 0..n {
                 assert_eq!(k.diagonal()[i], k.row(i)[i]);
             }
@@ -151,26 +123,16 @@ fn equal_rows_are_at_distance_zero() {
     let check = |n: usize, d: usize| {
         let mut random = Random::new((1000 * n + d) as u64);
         let half = n.div_ceil(2);
-        let mut x: Vec<f64> =
-            (0..half * d).map(|k| 10_f64.powi(k as i32 % 5 - 2) * random.normal() + 0.1).collect();
+        let mut x: Vec<f64> = (0..half * d).map(|k| 10_f64.powi(k as i32 % 5 - 2) * random.normal() + 0.1).collect();
         x.extend_from_within(..(n - half) * d);
         for kernel in [Kernel::Rbf { gamma: 0.7 }, Kernel::Laplacian { gamma: 0.7 }] {
-            for points in [
-                Points::new(&x, n, d, &kernel).unwrap(),
-                Points::centred(&x, n, d, &kernel).unwrap(),
-            ] {
+            for points in [Points::new(&x, n, d, &kernel).unwrap(), Points::centred(&x, n, d, &kernel).unwrap()] {
                 let k = gram(&points, &kernel, 1);
                 for i in 0..n {
                     assert_eq!(k.row(i)[i], 1.0, "diagonal {i} of {n} x {d}");
                 }
                 for i in half..n {
-                    assert_eq!(
-                        k.row(i)[i - half],
-                        1.0,
-                        "{}: rows {i} and {} of {n} x {d}",
-                        kernel.name(),
-                        i - half
-                    );
+                    assert_eq!(k.row(i)[i - half], 1.0, "{}: rows {i} and {} of {n} x {d}", kernel.name(), i - half);
                     // Equal points have equal columns, or a factor would see a difference.
                     for j in 0..n {
                         assert!((k.row(i)[j] - k.row(i - half)[j]).abs() <= 1e-12, "{n} x {d}");
@@ -200,8 +162,7 @@ fn the_number_of_threads_changes_no_bit() {
     let columns: Vec<usize> = (0..n).filter(|i| i % 3 != 1).collect();
     let picked: Vec<f64> = columns.iter().map(|&j| weights[j]).collect();
     for kernel in &KERNELS {
-        let (px, py) =
-            (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
+        let (px, py) = (Points::new(&x, n, d, kernel).unwrap(), Points::new(&y, m, d, kernel).unwrap());
         let all = |n_threads: usize| {
             let threads = Threads::new(n_threads);
             let k = gram(&px, kernel, n_threads);
@@ -237,9 +198,7 @@ fn sums_of_columns_are_exact_to_the_last_digit() {
             let wanted = exact_dot(row.clone(), picked.iter().copied());
             let magnitude: f64 = row.zip(&picked).map(|(k, w)| (k * w).abs()).sum();
             let (high, low, size) = sums.at(i);
-            assert!(
-                (high + low - wanted).abs() <= f64::EPSILON * (wanted.abs() + 1e-14 * magnitude)
-            );
+            assert!((high + low - wanted).abs() <= f64::EPSILON * (wanted.abs() + 1e-14 * magnitude));
             assert!((size - magnitude).abs() <= 1e-12 * magnitude);
             assert!((added[i] - 1.0 - wanted).abs() <= 1e-13 * (1.0 + magnitude));
         }
@@ -263,8 +222,7 @@ fn overflow_is_an_error_with_a_name() {
     // inf - inf on the way gives NaN, which no comparison must swallow.
     let (name, _) = overflow(&[1e200, -1e200, 1e200, 1e200], 2, Kernel::Linear);
     assert_eq!(name, "linear");
-    let (name, _) =
-        overflow(&[1e5, 2.0], 2, Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree: 40 });
+    let (name, _) = overflow(&[1e5, 2.0], 2, Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree: 40 });
     assert_eq!(name, "polynomial");
     // Kernels with bounded values do not overflow, whatever the data.
     for kernel in [Kernel::Rbf { gamma: 1.0 }, Kernel::Laplacian { gamma: 1.0 }] {
@@ -326,24 +284,15 @@ fn asymmetry_is_found_wherever_it_is() {
 #[test]
 fn points_are_checked() {
     for kernel in &KERNELS {
-        assert!(matches!(
-            Points::new(&[1.0; 5], 2, 3, kernel),
-            Err(Error::Shape { argument: "X", .. })
-        ));
+        assert!(matches!(Points::new(&[1.0; 5], 2, 3, kernel), Err(Error::Shape { argument: "X", .. })));
         for bad in [f64::NAN, f64::INFINITY] {
             for make in [Points::new, Points::centred] {
-                assert!(matches!(
-                    make(&[1.0, bad], 2, 1, kernel),
-                    Err(Error::Value { argument: "X", .. })
-                ));
+                assert!(matches!(make(&[1.0, bad], 2, 1, kernel), Err(Error::Value { argument: "X", .. })));
             }
         }
     }
     let kernel = Kernel::Linear;
-    let (x, y) = (
-        Points::new(&[1.0; 4], 2, 2, &kernel).unwrap(),
-        Points::new(&[1.0; 3], 1, 3, &kernel).unwrap(),
-    );
+    let (x, y) = (Points::new(&[1.0; 4], 2, 2, &kernel).unwrap(), Points::new(&[1.0; 3], 1, 3, &kernel).unwrap());
     let mismatch = pairwise_kernel(&x, &y, &kernel, &Threads::new(1), || true);
     assert!(matches!(mismatch, Err(Error::Shape { argument: "Y", .. })));
 }
@@ -383,8 +332,7 @@ fn parameters_out_of_range_are_named() {
 fn an_origin_close_to_the_data_changes_no_distance() {
     // On a grid all differences are exact: centred or not, the distances must agree to the last bit of the exponential.
     let mut random = Random::new(7);
-    let x: Vec<f64> =
-        (0..60).map(|_| 1000.0 + (random.between(-1.0, 1.0) * 1024.0).round() / 1024.0).collect();
+    let x: Vec<f64> = (0..60).map(|_| 1000.0 + (random.between(-1.0, 1.0) * 1024.0).round() / 1024.0).collect();
     let kernel = Kernel::Rbf { gamma: 0.5 };
     let centred = Points::centred(&x, 30, 2, &kernel).unwrap();
     assert!(centred.origin().is_some(), "a mean of 1000 at a deviation of 1 pays");
@@ -399,8 +347,6 @@ fn an_origin_close_to_the_data_changes_no_distance() {
     let weights = random.normals(30);
     let linear = Points::centred(&x, 30, 2, &Kernel::Linear).unwrap();
     let origin = linear.origin().expect("as above");
-    let wanted: f64 = (0..30)
-        .map(|i| weights[i] * linear.row(i).iter().zip(origin).map(|(x, o)| x * o).sum::<f64>())
-        .sum();
+    let wanted: f64 = (0..30).map(|i| weights[i] * linear.row(i).iter().zip(origin).map(|(x, o)| x * o).sum::<f64>()).sum();
     assert!((linear.bias_shift(&weights) - wanted).abs() <= 1e-9 * wanted.abs());
 }
