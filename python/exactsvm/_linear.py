@@ -68,6 +68,9 @@ class BaseLinearSVM(BaseEstimator):
     callback: Callback | None
     warm_start: bool
 
+    coef_: Floats
+    intercept_: Floats
+
     _LOSSES: dict[str, str]
 
     def __sklearn_tags__(self) -> Any:
@@ -83,7 +86,10 @@ class BaseLinearSVM(BaseEstimator):
         check_flag("fit_intercept", self.fit_intercept)
         if self.intercept_scaling is not None:
             check_number(
-                "intercept_scaling", self.intercept_scaling, "None or a finite number > 0", above=0.0
+                "intercept_scaling",
+                self.intercept_scaling,
+                "None or a finite number > 0",
+                above=0.0,
             )
         if self.dual != "auto":
             check_flag("dual", self.dual)

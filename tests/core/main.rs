@@ -12,6 +12,7 @@ mod cmu;
 mod common;
 mod kernel;
 mod layering;
+mod linear;
 mod monitor;
 mod phases;
 mod problem;
