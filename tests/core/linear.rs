@@ -174,7 +174,9 @@ fn the_kernel_solver_agrees() {
 #[test]
 fn all_forms_of_the_samples_are_one_problem() {
     let (mut x, signs, weights) = data(4);
-    x.iter_mut().for_each(|x| *x = f64::from((*x as f32 * 8.0).round() / 8.0));
+    for x in &mut x {
+        *x = f64::from((*x as f32 * 8.0).round() / 8.0);
+    }
     let single: Vec<f32> = x.iter().map(|x| *x as f32).collect();
     // Every row backwards, its first column in two parts.
     let (mut values, mut columns, mut offsets) = (Vec::new(), Vec::new(), vec![0_i32]);
