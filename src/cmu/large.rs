@@ -121,7 +121,7 @@ impl<'a> Rounds<'a> {
                 let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
                 let violation = kkt::violation(self.problem, &ends);
                 standstill.checked(violation);
-                if let Some(status) = self.judge(violation, known_convex)? {
+                if let Some(status) = self.judge(violation, standstill.is_idle(), known_convex)? {
                     return Ok(status);
                 }
                 if standstill.is_final() {
@@ -145,10 +145,17 @@ impl<'a> Rounds<'a> {
     }
 
     /// What a violation on a fresh gradient amounts to.
-    fn judge(&mut self, violation: f64, known_convex: bool) -> Result<Option<SolverStatus>> {
+    fn judge(
+        &mut self,
+        violation: f64,
+        idle: bool,
+        known_convex: bool,
+    ) -> Result<Option<SolverStatus>> {
         let status = if violation <= self.settings.tol {
             SolverStatus::Optimal
-        } else if violation <= self.floor {
+        } else if violation <= self.floor
+            && (idle || violation <= target(self.settings.tol, self.floor))
+        {
             SolverStatus::OptimalToPrecision
         } else {
             return Ok(None);

@@ -21,9 +21,12 @@ const HIDDEN: f64 = 1e-3;
 /// A variable that an infinite bound lets grow beyond this, relative to the data, has no end.
 const ENDLESS: f64 = 1e15;
 
+/// The floor bounds the worst case of rounding; what can be reached is usually far below it, and is worth reaching.
+const REACHABLE: f64 = 1.0 / 32.0;
+
 /// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows.
 pub(super) fn target(tol: f64, floor: f64) -> f64 {
-    (tol - 0.25 * floor).max(0.75 * floor)
+    (tol - 0.25 * floor).max(REACHABLE * floor)
 }
 
 /// The phase.
@@ -42,7 +45,9 @@ pub(super) fn run(
     watch.checked(violation);
     let status = if violation <= settings.tol {
         SolverStatus::Optimal
-    } else if violation <= state.floor {
+    } else if violation <= state.floor
+        && (violation <= target(settings.tol, state.floor) || watch.stands_still(settings.patience))
+    {
         if watch.polish(violation) {
             // A Newton step from the exact gradient costs little and takes the point well below the floor.
             return Phase::Sweep;
