@@ -112,7 +112,7 @@ impl<'a> Rounds<'a> {
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
                 return Ok(status);
             }
-            if violation <= target(self.settings.tol, self.floor)
+            if violation <= target(self.settings.tol, self.floor, true)
                 || standstill.check_due(violation, self.floor_bound())
             {
                 if let Some(status) = self.refresh(monitor)? {
@@ -154,7 +154,7 @@ impl<'a> Rounds<'a> {
         let status = if violation <= self.settings.tol {
             SolverStatus::Optimal
         } else if violation <= self.floor
-            && (idle || violation <= target(self.settings.tol, self.floor))
+            && (idle || violation <= target(self.settings.tol, self.floor, true))
         {
             SolverStatus::OptimalToPrecision
         } else {
@@ -211,7 +211,7 @@ impl<'a> Rounds<'a> {
         let mut linear: Vec<f64> = set.iter().map(|&v| -self.gradient[v]).collect();
         gram.add_columns(&(0..set.len()).collect::<Vec<_>>(), &beta, &mut linear, self.threads);
         let sub_problem = self.problem.restrict(set, linear, beta);
-        let inner = (INNER * violation).max(0.5 * target(self.settings.tol, self.floor));
+        let inner = (INNER * violation).max(0.5 * target(self.settings.tol, self.floor, true));
         let settings = CmuSettings { tol: inner, ..self.settings.clone() };
         let mut state = State::new(&gram, &sub_problem, self.threads);
         state.info = std::mem::take(&mut self.info);

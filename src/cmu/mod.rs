@@ -84,7 +84,7 @@ fn iterate(
     let mut phase = Phase::UpCycle;
     loop {
         trace(phase);
-        let target = verify::target(settings.tol, state.floor);
+        let target = verify::target(settings.tol, state.floor, watch.digs(settings.patience));
         phase = match phase {
             Phase::UpCycle => release(state, &mut watch, settings, target, monitor),
             Phase::Sweep => sweep::run(state, &mut work, settings, target, monitor),

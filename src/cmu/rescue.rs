@@ -13,6 +13,9 @@ use super::up_cycle::{Ended, Limits, up_cycle};
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
 
+/// Cycles that are granted at the floor to get well below it, in units of the patience.
+const DIG: usize = 8;
+
 /// Watches for a standstill.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
@@ -24,6 +27,8 @@ pub(super) struct Watch {
     verified: f64,
     /// Violation before the last polishing sweep.
     polished: f64,
+    /// Cycles since the violation was first found at the floor.
+    at_floor: Option<usize>,
 }
 
 impl Default for Watch {
@@ -35,6 +40,7 @@ impl Default for Watch {
             rung: 0,
             verified: f64::INFINITY,
             polished: f64::INFINITY,
+            at_floor: None,
         }
     }
 }
@@ -59,6 +65,7 @@ impl Watch {
         } else {
             self.idle += 1;
         }
+        self.at_floor = self.at_floor.map(|cycles| cycles + 1);
         self.best_violation = self.best_violation.min(violation);
         self.best_objective = self.best_objective.min(objective);
     }
@@ -66,11 +73,23 @@ impl Watch {
     /// Whether a check on a fresh gradient is due: nothing has improved for long, or the violation has come near what rounding
     /// may explain (`floor_bound`) for the first time at this size.
     pub(super) fn check_due(&self, violation: f64, floor_bound: f64, patience: usize) -> bool {
-        self.idle >= patience || violation <= floor_bound.min(0.5 * self.verified)
+        self.idle >= patience
+            || self.at_floor == Some(DIG * patience)
+            || violation <= floor_bound.min(0.5 * self.verified)
     }
 
     pub(super) fn checked(&mut self, violation: f64) {
         self.verified = self.verified.min(violation);
+    }
+
+    /// Whether the violation is at the floor and cycles are granted to get well below it.
+    pub(super) fn digs(&self, patience: usize) -> bool {
+        self.at_floor.is_some_and(|cycles| cycles < DIG * patience)
+    }
+
+    /// At the floor, but above what can usually be reached: whether some more cycles have been tried by now.
+    pub(super) fn tried_enough(&mut self, patience: usize) -> bool {
+        *self.at_floor.get_or_insert(0) >= DIG * patience || self.stands_still(patience)
     }
 
     /// Whether one more sweep from the fresh gradient is worth it: the last one halved the violation (or there was none).
@@ -189,7 +208,7 @@ mod tests {
                 state.info.n_pair_steps > pair_steps && state.objective() <= before,
                 "pair steps"
             );
-            let target = verify::target(1e-10, state.floor);
+            let target = verify::target(1e-10, state.floor, false);
             assert!(crate::cmu::optimality::current_violation(state) <= target);
             assert_eq!(run(state, &mut watch, 1e-10, monitor), Phase::Done(SolverStatus::Stalled));
         });

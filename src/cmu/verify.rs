@@ -21,12 +21,15 @@ const HIDDEN: f64 = 1e-3;
 /// A variable that an infinite bound lets grow beyond this, relative to the data, has no end.
 const ENDLESS: f64 = 1e15;
 
-/// The floor bounds the worst case of rounding; what can be reached is usually far below it, and is worth reaching.
+/// The floor bounds the worst case of rounding. What can be reached is usually far below it, and worth some cycles.
 const REACHABLE: f64 = 1.0 / 32.0;
+/// What surely can be reached.
+const SAFE: f64 = 0.75;
 
-/// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows.
-pub(super) fn target(tol: f64, floor: f64) -> f64 {
-    (tol - 0.25 * floor).max(REACHABLE * floor)
+/// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows; at the floor,
+/// while `digging`, not below what it usually allows.
+pub(super) fn target(tol: f64, floor: f64, digging: bool) -> f64 {
+    (tol - 0.25 * floor).max(if digging { REACHABLE } else { SAFE } * floor)
 }
 
 /// The phase.
@@ -46,7 +49,8 @@ pub(super) fn run(
     let status = if violation <= settings.tol {
         SolverStatus::Optimal
     } else if violation <= state.floor
-        && (violation <= target(settings.tol, state.floor) || watch.stands_still(settings.patience))
+        && (violation <= target(settings.tol, state.floor, true)
+            || watch.tried_enough(settings.patience))
     {
         if watch.polish(violation) {
             // A Newton step from the exact gradient costs little and takes the point well below the floor.
@@ -151,7 +155,7 @@ pub(super) fn stationary(
     monitor: &mut Monitor<'_>,
 ) -> Phase {
     let limits = Limits { n_free: usize::MAX, steps: 10 * state.n() + 1000 };
-    let (ended, _) = up_cycle(state, target(settings.tol, state.floor), limits, monitor);
+    let (ended, _) = up_cycle(state, target(settings.tol, state.floor, false), limits, monitor);
     match ended {
         Ended::Unbounded => return Phase::Done(SolverStatus::Unbounded),
         Ended::Told(status) => return Phase::Done(status),
