@@ -78,13 +78,7 @@ pub fn fit_points(
         return Ok(untouched(problem, status, &monitor));
     };
     let convex = kernel.is_positive_semidefinite();
-    let mut solution = if problem.len() == n {
-        cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
-    } else {
-        // Several variables a point share its column.
-        let mut source = HeldColumns::new(&gram, threads);
-        large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
-    };
+    let mut solution = solve_held(&gram, problem, settings, convex, budget, threads, &mut monitor)?;
     solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel = kernel_seconds;
     let sums =
@@ -92,7 +86,24 @@ pub fn fit_points(
     finish(sums, linear, problem, settings, solution, &monitor)
 }
 
-/// Solves a problem on a matrix that the caller holds.
+/// Several variables a point share its column.
+fn solve_held(
+    gram: &GramMatrix<'_>,
+    problem: &DualProblem,
+    settings: &CmuSettings,
+    convex: bool,
+    budget: usize,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Result<Solution> {
+    if problem.len() == gram.len() {
+        return cmu::solve(gram, problem, settings, convex, threads, monitor);
+    }
+    let mut source = HeldColumns::new(gram, threads);
+    large::solve(&mut source, problem, settings, convex, budget, threads, monitor)
+}
+
+/// Solves a problem on a matrix that the caller holds; several variables a point as in [`fit_points`].
 ///
 /// # Errors
 /// If the input is not valid.
@@ -104,8 +115,16 @@ pub fn fit_matrix(
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
+    if gram.is_empty() || !problem.len().is_multiple_of(gram.len()) {
+        return Err(Error::Shape {
+            argument: "matrix",
+            expected: format!("as many rows as variables ({}), or a share of them", problem.len()),
+            got: gram.len().to_string(),
+        });
+    }
     let mut monitor = Monitor::new(observer, limits.max_time);
-    let solution = cmu::solve(gram, problem, settings, false, threads, &mut monitor)?;
+    let budget = usize::MAX;
+    let solution = solve_held(gram, problem, settings, false, budget, threads, &mut monitor)?;
     let sums =
         |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
     finish(sums, None, problem, settings, solution, &monitor)

@@ -31,6 +31,7 @@
 pub mod certificate;
 pub mod cholesky;
 pub mod cmu;
+pub mod encoding;
 pub mod error;
 pub mod fit;
 pub mod info;
@@ -39,21 +40,26 @@ pub mod kkt;
 pub mod linalg;
 pub mod model;
 pub mod observer;
+pub mod pairs;
 pub mod problem;
 pub mod solution;
 pub mod status;
 pub mod threads;
+pub mod train;
 
 #[cfg(feature = "python")]
 mod python;
 
 pub use certificate::{Certificate, certify};
 pub use cmu::CmuSettings;
+pub use encoding::{Encoding, Model};
 pub use error::{Error, Result};
 pub use info::{Info, Seconds};
 pub use kernel::{GramMatrix, Kernel, Points};
 pub use observer::{Control, Monitor, NoObserver, Observer, Progress};
+pub use pairs::{Classes, PairFits, train_pairs};
 pub use problem::{BoundState, DualProblem, DualProblemParts};
 pub use solution::Solution;
 pub use status::SolverStatus;
 pub use threads::Threads;
+pub use train::{Source, Trained, Training, train};

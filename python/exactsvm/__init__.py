@@ -5,16 +5,22 @@ add. The solver is CMU, the cycling method with updates (F. Jarre, arXiv 2503.10
 """
 
 from exactsvm._certificate import Certificate
-from exactsvm._classification import SVC
+from exactsvm._classification import SVC, NuSVC
 from exactsvm._core import __version__
 from exactsvm._dual import DualSolution, solve_dual
 from exactsvm._kernels import pairwise_kernel
+from exactsvm._outlier import OneClassSVM
+from exactsvm._regression import SVR, NuSVR
 from exactsvm._verify import verify
 
 __all__ = [
     "SVC",
+    "SVR",
     "Certificate",
     "DualSolution",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "__version__",
     "pairwise_kernel",
     "solve_dual",

@@ -24,9 +24,9 @@ type Vectors<'py> = (
 );
 
 /// Megabytes, as users count them.
-const MEGABYTE: f64 = 1e6;
+pub(super) const MEGABYTE: f64 = 1e6;
 
-fn settings(tol: f64, max_iter: i64) -> Result<CmuSettings> {
+pub(super) fn settings(tol: f64, max_iter: i64) -> Result<CmuSettings> {
     let max_iter = match max_iter {
         -1 => None,
         1.. => Some(usize::try_from(max_iter).unwrap_or(usize::MAX)),

@@ -7,6 +7,7 @@ mod fit;
 mod predict;
 mod progress;
 mod record;
+mod train;
 
 use pyo3::prelude::*;
 
@@ -18,7 +19,9 @@ mod _core {
     #[pymodule_export]
     use super::fit::{fit_kernel_py, solve_dual_py};
     #[pymodule_export]
-    use super::predict::{decision_function_py, pairwise_kernel_py};
+    use super::predict::{decision_function_py, pair_decisions_py, pairwise_kernel_py};
+    #[pymodule_export]
+    use super::train::{fit_pairs_py, fit_problem_py};
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]
