@@ -47,6 +47,21 @@ pub fn fit_points(
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
+    fit_points_in(&mut Vec::new(), points, kernel, problem, settings, limits, threads, observer)
+}
+
+/// As [`fit_points`], with memory for the matrix that is used again from fit to fit.
+#[allow(clippy::too_many_arguments)] // those of fit_points and one
+pub(crate) fn fit_points_in(
+    buffer: &mut Vec<f64>,
+    points: &Points<'_>,
+    kernel: &Kernel,
+    problem: &DualProblem,
+    settings: &CmuSettings,
+    limits: &Limits,
+    threads: &Threads,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
     settings.validate()?;
     let n = points.len();
     if n == 0 || problem.len() % n != 0 {
@@ -69,7 +84,8 @@ pub fn fit_points(
             |support: &[usize], weights: &[f64]| source.column_sums(support, weights, &mut || true);
         return finish(sums, linear, problem, settings, solution, &monitor);
     }
-    let gram = GramMatrix::compute(points, kernel, threads, || {
+    let memory = std::mem::take(buffer);
+    let gram = GramMatrix::compute_in(memory, points, kernel, threads, || {
         monitor.poll(|| Progress::starting("cmu", 0)).is_none()
     })?;
     let kernel_seconds = monitor.elapsed();
@@ -83,7 +99,9 @@ pub fn fit_points(
     solution.info.seconds.kernel = kernel_seconds;
     let sums =
         |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, linear, problem, settings, solution, &monitor)
+    let fit = finish(sums, linear, problem, settings, solution, &monitor);
+    *buffer = gram.into_values();
+    fit
 }
 
 /// Several variables a point share its column.

@@ -12,7 +12,7 @@ use crate::fit::Limits;
 use crate::observer::{Control, Monitor, Observer, Progress};
 use crate::status::SolverStatus;
 use crate::threads::Threads;
-use crate::train::{Source, Trained, Training, train, untouched};
+use crate::train::{Source, Trained, Training, train_in, untouched};
 
 /// How often the calling thread looks up.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -42,7 +42,7 @@ pub struct PairFits {
 /// Trains one model for each pair of classes.
 ///
 /// # Errors
-/// As [`train`]; if a class has no row, or a code is out of range.
+/// As [`crate::train::train`]; if a class has no row, or a code is out of range.
 pub fn train_pairs(
     source: Source<'_>,
     classes: &Classes<'_>,
@@ -56,9 +56,9 @@ pub fn train_pairs(
         .flat_map(|a| (a + 1..classes.n_classes).map(move |b| (a, b)))
         .collect();
     let mut monitor = Monitor::new(observer, training.limits.max_time);
-    let one = |k: usize, threads: &Threads, observer: &mut dyn Observer, clock: Clock| {
+    let one = |k, buffer: &mut _, threads: &Threads, observer: &mut dyn Observer, clock| {
         let pair = Pair::new(classes, &members, pairs[k]);
-        pair.train(source, training, clock, threads, observer)
+        pair.train(buffer, source, training, clock, threads, observer)
     };
 
     let mut result =
@@ -68,11 +68,12 @@ pub fn train_pairs(
     let largest = pairs.iter().map(|&(a, b)| members[a].len() + members[b].len()).max();
     let workers = n_workers(largest.unwrap_or(0), pairs.len(), &training.limits, threads);
     if workers < 2 {
+        let mut buffer = Vec::new();
         for (k, slot) in fits.iter_mut().enumerate() {
             let stopped = tally.ask(&mut monitor);
             let elapsed = monitor.elapsed();
             let mut relay = Relay { monitor: &mut monitor, tally: &tally, stopped };
-            let fit = one(k, threads, &mut relay, (elapsed, stopped))?;
+            let fit = one(k, &mut buffer, threads, &mut relay, (elapsed, stopped))?;
             tally.note(&fit);
             *slot = Some(fit);
         }
@@ -82,10 +83,10 @@ pub fn train_pairs(
         let order = largest_first(&pairs, &members);
         let start = std::time::Instant::now();
         let work = |sender: &Sender<(usize, Result<Trained>)>| {
-            let alone = Threads::new(1);
+            let (alone, mut buffer) = (Threads::new(1), Vec::new());
             while let Some(&k) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let clock = (start.elapsed().as_secs_f64(), flag.raised());
-                let fit = one(k, &alone, &mut &flag, clock);
+                let fit = one(k, &mut buffer, &alone, &mut &flag, clock);
                 let failed = fit.is_err();
                 if sender.send((k, fit)).is_err() || failed {
                     break;
@@ -194,6 +195,7 @@ impl Pair {
 
     fn train(
         &self,
+        buffer: &mut Vec<f64>,
         source: Source<'_>,
         training: &Training<'_>,
         (elapsed, stopped): Clock,
@@ -207,8 +209,9 @@ impl Pair {
         let max_time = training.limits.max_time.map(|limit| (limit - elapsed).max(0.0));
         let limits = Limits { max_time, ..training.limits.clone() };
         let training = Training { limits, ..training.clone() };
-        let run = |source: Source<'_>, observer: &mut dyn Observer| {
-            train(source, &self.signs, &self.upper, hint, &training, threads, observer)
+        let mut run = |source: Source<'_>, observer: &mut dyn Observer| {
+            let (signs, upper) = (&self.signs, &self.upper);
+            train_in(buffer, source, signs, upper, hint, &training, threads, observer)
         };
         match source {
             Source::Rows { values, n_features, kernel } => {

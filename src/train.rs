@@ -4,7 +4,7 @@ use crate::certificate::Certificate;
 use crate::cmu::CmuSettings;
 use crate::encoding::{Encoding, Model};
 use crate::error::{Result, check_len};
-use crate::fit::{Fit, Limits, fit_matrix, fit_points};
+use crate::fit::{Fit, Limits, fit_matrix, fit_points_in};
 use crate::info::Info;
 use crate::kernel::{GramMatrix, Kernel, Points};
 use crate::observer::Observer;
@@ -72,8 +72,23 @@ impl Source<'_> {
 /// Trains one model; `targets`, `upper` and `hint` as in [`Encoding::problem`].
 ///
 /// # Errors
-/// As [`fit_points`] and [`Encoding::problem`].
+/// As [`crate::fit::fit_points`] and [`Encoding::problem`].
 pub fn train(
+    source: Source<'_>,
+    targets: &[f64],
+    upper: &[f64],
+    hint: Option<&[f64]>,
+    training: &Training<'_>,
+    threads: &Threads,
+    observer: &mut dyn Observer,
+) -> Result<Trained> {
+    train_in(&mut Vec::new(), source, targets, upper, hint, training, threads, observer)
+}
+
+/// As [`train`], with memory for the kernel matrix that is used again from fit to fit.
+#[allow(clippy::too_many_arguments)] // those of train and one
+pub(crate) fn train_in(
+    buffer: &mut Vec<f64>,
     source: Source<'_>,
     targets: &[f64],
     upper: &[f64],
@@ -92,7 +107,9 @@ pub fn train(
         let Fit { x, mut certificate, mut info } = match source {
             Source::Rows { values, n_features, kernel } => {
                 let points = Points::centred(values, source.len(), n_features, kernel)?;
-                fit_points(&points, kernel, &problem, &settings, &limits, threads, observer)?
+                fit_points_in(
+                    buffer, &points, kernel, &problem, &settings, &limits, threads, observer,
+                )?
             }
             Source::Matrix(gram) => {
                 fit_matrix(gram, &problem, &settings, &limits, threads, observer)?
