@@ -11,7 +11,7 @@
 //!
 //! (each term of the first sum is >= 0; the second is what rounding leaves of the equalities, times the multiplier), which for
 //! classification is P = 1/2 w'w + sum_i u_i max(0, 1 - y_i f(x_i)) with f's bias -mu. With infinite bounds (hard
-//! margin) w is scaled until every point has margin 1: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
+//! margin) w is scaled until every point has its margin: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
 
 use crate::kernel::{ColumnSums, GramMatrix, Points};
 use crate::kkt::{ends, violation};
@@ -199,7 +199,8 @@ fn box_gap(problem: &DualProblem, beta: &[f64], residual: impl Fn(usize) -> f64)
     gap.value()
 }
 
-/// P - D where every bound is infinite and c = 1.
+/// P - D where every bound is infinite: P = 1/2 s^2 w'w for the smallest s with s z_i f(x_i) >= c_i for all i, infinite if there is
+/// none.
 fn hard_margin_gap(
     problem: &DualProblem,
     beta: &[f64],
@@ -208,16 +209,22 @@ fn hard_margin_gap(
     dual: f64,
 ) -> f64 {
     let mut norm = Sum::default();
-    let mut margin = f64::INFINITY;
+    let (mut least, mut most) = (0.0_f64, f64::INFINITY);
     for (i, &b) in beta.iter().enumerate() {
         norm.add_product(b, product[i].0);
         norm.add_product(b, product[i].1);
-        let value = (product[i].0 - multiplier(i)) + product[i].1;
-        let wanted = (problem.linear()[i]) * problem.signs()[i];
-        margin = margin.min(problem.signs()[i] * value / wanted);
+        let offset = problem.offsets().get(problem.group(i)).copied().unwrap_or(0.0);
+        let sign = problem.signs()[i];
+        let value = sign * ((product[i].0 - (multiplier(i) - offset)) + product[i].1);
+        let wanted = sign * (problem.linear()[i] + offset);
+        if wanted > 0.0 {
+            least = least.max(if value > 0.0 { wanted / value } else { f64::INFINITY });
+        } else if value < 0.0 {
+            most = most.min(wanted / value);
+        }
     }
-    if margin > 0.0 {
-        (0.5 * norm.value() / (margin * margin) - dual).max(0.0)
+    if least.is_finite() && least <= most {
+        (0.5 * norm.value() * least * least - dual).max(0.0)
     } else {
         f64::INFINITY
     }

@@ -4,9 +4,7 @@ use crate::certificate::{Certificate, certify_sums};
 use crate::cmu::{self, CmuSettings, large};
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::kernel::{
-    ColumnSource, ColumnSums, GramMatrix, HeldColumns, Kernel, KernelColumns, Points,
-};
+use crate::kernel::{ColumnSource, GramMatrix, HeldColumns, Kernel, KernelColumns, Points};
 use crate::observer::{Monitor, Observer, Progress};
 use crate::problem::DualProblem;
 use crate::solution::Solution;
@@ -64,7 +62,7 @@ pub(crate) fn fit_points_in(
 ) -> Result<Fit> {
     settings.validate()?;
     let n = points.len();
-    if n == 0 || problem.len() % n != 0 {
+    if n == 0 || !problem.len().is_multiple_of(n) {
         return Err(Error::Shape {
             argument: "X",
             expected: format!("as many rows as variables ({}), or a share of them", problem.len()),
@@ -75,31 +73,28 @@ pub(crate) fn fit_points_in(
     let budget = allowed.min(usize::MAX as f64) as usize;
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
+    let convex = kernel.is_positive_semidefinite();
     if 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
-        let convex = kernel.is_positive_semidefinite();
         let solution =
             large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?;
-        let sums =
-            |support: &[usize], weights: &[f64]| source.column_sums(support, weights, &mut || true);
-        return finish(sums, linear, problem, settings, solution, &monitor);
+        return finish(&mut source, linear, problem, settings, solution, &monitor);
     }
+    let starting = || Progress::starting("cmu", 0);
     let memory = std::mem::take(buffer);
     let gram = GramMatrix::compute_in(memory, points, kernel, threads, || {
-        monitor.poll(|| Progress::starting("cmu", 0)).is_none()
+        monitor.poll(starting).is_none()
     })?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
-        let status = monitor.poll(|| Progress::starting("cmu", 0)).unwrap_or(SolverStatus::Stopped);
+        let status = monitor.poll(starting).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
-    let convex = kernel.is_positive_semidefinite();
     let mut solution = solve_held(&gram, problem, settings, convex, budget, threads, &mut monitor)?;
     solution.info.n_kernel_columns = n;
-    solution.info.seconds.kernel = kernel_seconds;
-    let sums =
-        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    let fit = finish(sums, linear, problem, settings, solution, &monitor);
+    solution.info.seconds.kernel += kernel_seconds;
+    let mut source = HeldColumns::new(&gram, threads);
+    let fit = finish(&mut source, linear, problem, settings, solution, &monitor);
     *buffer = gram.into_values();
     fit
 }
@@ -143,30 +138,24 @@ pub fn fit_matrix(
     let mut monitor = Monitor::new(observer, limits.max_time);
     let budget = usize::MAX;
     let solution = solve_held(gram, problem, settings, false, budget, threads, &mut monitor)?;
-    let sums =
-        |support: &[usize], weights: &[f64]| Ok(Some(gram.column_sums(support, weights, threads)));
-    finish(sums, None, problem, settings, solution, &monitor)
+    finish(&mut HeldColumns::new(gram, threads), None, problem, settings, solution, &monitor)
 }
 
-/// Certifies a solution: from the solver's products if they are those of this very point, else from `sums`. What the solver called
+/// Certifies a solution: from the solver's products if they are those of this very point, else from new ones. What the solver called
 /// optimal is only reported as such if the certificate agrees.
 fn finish(
-    sums: impl FnOnce(&[usize], &[f64]) -> Result<Option<ColumnSums>>,
+    source: &mut dyn ColumnSource,
     linear: Option<&Points<'_>>,
     problem: &DualProblem,
     settings: &CmuSettings,
     solution: Solution,
     monitor: &Monitor<'_>,
 ) -> Result<Fit> {
-    let Solution { beta, sums: known, mut info } = solution;
+    let Solution { beta, sums, mut info } = solution;
     let clock = monitor.elapsed();
-    let sums = match known {
+    let sums = match sums {
         Some(sums) => Some(sums),
-        None => {
-            let support: Vec<usize> = (0..beta.len()).filter(|&j| beta[j] != 0.0).collect();
-            let weights: Vec<f64> = support.iter().map(|&j| beta[j]).collect();
-            sums(&support, &weights)?
-        }
+        None => large::products(source, &beta, &mut || true)?,
     };
     let certificate = match sums {
         Some(sums) => certify_sums(&sums, linear, problem, &beta, None),

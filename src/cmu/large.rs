@@ -10,6 +10,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use super::free_set::KeptFactor;
 use super::settings::CmuSettings;
+use super::standstill::Standstill;
 use super::state::{Outside, State};
 use super::verify::target;
 use super::{iterate, working_set};
@@ -254,19 +255,15 @@ impl<'a> Rounds<'a> {
 
     /// Computes gradient and floor from nothing but the point.
     fn refresh(&mut self, monitor: &mut Monitor<'_>) -> Result<Option<SolverStatus>> {
-        let support: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
-        if support.is_empty() && self.info.n_cycles == 0 {
+        if self.info.n_cycles == 0 && self.beta.iter().all(|b| *b == 0.0) {
             return Ok(None);
         }
         let clock = monitor.elapsed();
         self.restore_sums();
         let n_points = self.source.len();
-        let weights: Vec<f64> = support.iter().map(|&v| self.beta[v]).collect();
-        let (points, weights) = by_point(&support, &weights, n_points);
         let starting = self.progress(f64::NAN);
-        let sums = self
-            .source
-            .column_sums(&points, &weights, &mut || monitor.poll(|| starting.clone()).is_none())?;
+        let mut proceed = || monitor.poll(|| starting.clone()).is_none();
+        let sums = products(self.source, &self.beta, &mut proceed)?;
         self.info.seconds.gradient += monitor.elapsed() - clock;
         let Some(sums) = sums else {
             return Ok(monitor.poll(|| starting.clone()).or(Some(SolverStatus::Stopped)));
@@ -380,6 +377,21 @@ impl<'a> Rounds<'a> {
     }
 }
 
+/// K beta, computed from beta alone; `None` if stopped.
+///
+/// # Errors
+/// If an entry overflows.
+pub fn products(
+    source: &mut dyn ColumnSource,
+    beta: &[f64],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Option<ColumnSums>> {
+    let support: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
+    let weights: Vec<f64> = support.iter().map(|&v| beta[v]).collect();
+    let (points, weights) = by_point(&support, &weights, source.len());
+    source.column_sums(&points, &weights, proceed)
+}
+
 /// Sums the weights of the variables that share a point; points ascending.
 fn by_point(variables: &[usize], weights: &[f64], n_points: usize) -> (Vec<usize>, Vec<f64>) {
     let mut pairs: Vec<(usize, f64)> =
@@ -397,57 +409,4 @@ fn by_point(variables: &[usize], weights: &[f64], n_points: usize) -> (Vec<usize
         }
     }
     (points, sums)
-}
-
-/// Rounds without progress, and the checks on a fresh gradient.
-#[derive(Debug)]
-struct Standstill {
-    best_violation: f64,
-    best_objective: f64,
-    idle: usize,
-    verified: f64,
-}
-
-impl Default for Standstill {
-    fn default() -> Self {
-        Self {
-            best_violation: f64::INFINITY,
-            best_objective: f64::INFINITY,
-            idle: 0,
-            verified: f64::INFINITY,
-        }
-    }
-}
-
-impl Standstill {
-    /// Idle rounds before a check on a fresh gradient, and before giving up.
-    const CHECK: usize = 6;
-    const FINAL: usize = 30;
-
-    fn note(&mut self, violation: f64, objective: f64, noise: f64) {
-        let first = self.best_objective.is_infinite();
-        if first || violation < 0.7 * self.best_violation || objective < self.best_objective - noise
-        {
-            self.idle = 0;
-        } else {
-            self.idle += 1;
-        }
-        self.best_violation = self.best_violation.min(violation);
-        self.best_objective = self.best_objective.min(objective);
-    }
-
-    fn check_due(&self, violation: f64, floor_bound: f64) -> bool {
-        (self.idle > 0 && self.idle.is_multiple_of(Self::CHECK))
-            || violation <= floor_bound.min(0.5 * self.verified)
-    }
-
-    fn checked(&mut self, violation: f64) {
-        self.verified = self.verified.min(violation);
-        // Past the multiple, or the check would be due for ever.
-        self.idle += usize::from(self.idle > 0);
-    }
-
-    fn is_final(&self) -> bool {
-        self.idle >= Self::FINAL
-    }
 }

@@ -12,6 +12,7 @@ mod optimality;
 mod phase;
 mod rescue;
 mod settings;
+mod standstill;
 mod state;
 mod sweep;
 mod up_cycle;

@@ -14,6 +14,13 @@ use crate::status::SolverStatus;
 /// Rows up to which a matrix that may be indefinite is factored in full before its KKT point is called optimal.
 const CONVEXITY_ROWS: usize = 2000;
 
+/// Curvature of a pair this far below zero, relative to the diagonal, is no rounding error.
+const PAIR_NOISE: f64 = 1e-12;
+/// What may be left of a row without pivot against another, relative to their diagonals.
+const HIDDEN: f64 = 1e-3;
+/// A variable that an infinite bound lets grow beyond this, relative to the data, has no end.
+const ENDLESS: f64 = 1e15;
+
 /// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows.
 pub(super) fn target(tol: f64, floor: f64) -> f64 {
     (tol - 0.25 * floor).max(0.75 * floor)
@@ -66,6 +73,31 @@ pub(super) fn floor_bound(state: &State<'_>) -> f64 {
     4.0 * f64::EPSILON * (p + largest * sum)
 }
 
+/// The most negative curvature of a feasible direction of two entries (of one where there is no equality), if any is negative.
+fn pair_of_negative_curvature(state: &State<'_>) -> Option<f64> {
+    let (gram, problem) = (state.gram, state.problem);
+    let diagonal = gram.diagonal();
+    let mut worst = 0.0_f64;
+    for i in 0..state.n() {
+        let row = gram.row(i);
+        for j in 0..=i {
+            // e_i - e_j, or without an equality also e_i + e_j; halved to the scale of s's = 1.
+            let along = match problem.n_groups() {
+                0 if i == j => diagonal[i],
+                0 => 0.5 * (diagonal[i] + diagonal[j]) - row[j].abs(),
+                _ if i != j && problem.group(i) == problem.group(j) => {
+                    0.5 * (diagonal[i] + diagonal[j]) - row[j]
+                }
+                _ => continue,
+            };
+            if along < -PAIR_NOISE * (diagonal[i].abs() + diagonal[j].abs()) {
+                worst = worst.min(along);
+            }
+        }
+    }
+    (worst < 0.0).then_some(worst)
+}
+
 /// Looks for negative curvature in the rest of the matrix (beyond [`CONVEXITY_ROWS`]: in the block of the support vectors) by
 /// completing the factor.
 pub(super) fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
@@ -75,15 +107,28 @@ pub(super) fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
         rest.retain(|&i| state.beta[i] != 0.0);
         rest.truncate(CONVEXITY_ROWS);
     }
+    if let Some(value) = pair_of_negative_curvature(state) {
+        state.info.most_negative_curvature = state.info.most_negative_curvature.min(value);
+        return false;
+    }
+    let gram = state.gram;
+    let diagonal = |i: usize| gram.diagonal()[i].abs();
     let mut pending = crate::cholesky::Pending::default();
     for chunk in rest.chunks(64) {
         state.free_set.prepare(chunk, &mut pending);
         for (at, &i) in chunk.iter().enumerate() {
             let solved: Vec<f64> = pending.row(at).collect();
-            let pivot = state.free_set.append(&mut pending, at, i, settings.rank_tol);
-            if matches!(pivot, Pivot::Indefinite(_))
-                && let Curvature::Negative(value) = along_dependence(state, &solved, i)
-            {
+            let found = match state.free_set.append(&mut pending, at, i, settings.rank_tol) {
+                Pivot::Appended => Curvature::None,
+                Pivot::Indefinite(_) => along_dependence(state, &solved, i),
+                // Of a row without pivot nothing may be left against any other.
+                Pivot::Dependent(_) => (at + 1..chunk.len())
+                    .map(|s| pending.schur(at, s).abs())
+                    .zip(&chunk[at + 1..])
+                    .find(|(rest, s)| *rest > HIDDEN * (diagonal(i) * diagonal(**s)).sqrt())
+                    .map_or(Curvature::None, |(rest, _)| Curvature::Negative(-rest)),
+            };
+            if let Curvature::Negative(value) = found {
                 let worst = &mut state.info.most_negative_curvature;
                 *worst = worst.min(value);
                 return false;
@@ -106,6 +151,20 @@ pub(super) fn stationary(
         Ended::Unbounded => return Phase::Done(SolverStatus::Unbounded),
         Ended::Told(status) => return Phase::Done(status),
         Ended::Grown | Ended::NoPair => {}
+    }
+    let scale = state
+        .problem
+        .linear()
+        .iter()
+        .chain(state.problem.start())
+        .fold(1.0_f64, |m, v| m.max(v.abs()));
+    let without_end = |i: usize| {
+        let infinite =
+            state.problem.lower()[i].is_infinite() || state.problem.upper()[i].is_infinite();
+        infinite && state.beta[i].abs() > ENDLESS * scale
+    };
+    if (0..state.n()).any(without_end) {
+        return Phase::Done(SolverStatus::Unbounded);
     }
     state.restore_sums();
     state.refresh_gradient();

@@ -50,40 +50,62 @@ impl<'a> Columns<'a> {
     /// # Panics
     /// If x has fewer rows than the band reaches, or other features.
     pub fn fill(&self, x: &Points<'_>, start: usize, from: usize, band: &mut [f64]) {
-        let (m, d) = (self.len(), self.points.n_features());
-        if m == 0 || d == 0 {
-            self.fill_without_features(band);
+        let m = self.len();
+        if m == 0 {
             return;
         }
-        let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
-            Term::Difference
-        } else {
-            Term::Product
-        };
-        let rows = &x.values()[start * d..(start + band.len() / m) * d];
+        let rows = start..start + band.len() / m;
         for first in (from / WIDTH * WIDTH..m).step_by(self.tile) {
             let last = (first + self.tile).min(m);
-            for (s, strip) in band.chunks_mut(STRIP * m).enumerate() {
-                let strip_rows = &rows[s * STRIP * d..((s + 1) * STRIP * d).min(rows.len())];
-                self.panels.strip(term, strip_rows, first, last, &mut strip[first..], m);
-                for (i, row) in strip.chunks_exact_mut(m).enumerate() {
-                    let norm = x.norm(start + s * STRIP + i);
-                    self.kernel.finish_row(
-                        &mut row[first..last],
-                        norm,
-                        self.points.norms(first..last),
-                    );
+            let strips = band.chunks_mut(STRIP * m);
+            for (strip, start) in strips.zip(rows.clone().step_by(STRIP)) {
+                let mut parts: [&mut [f64]; STRIP] = std::array::from_fn(|_| Default::default());
+                let mut n_rows = 0;
+                for (part, row) in parts.iter_mut().zip(strip.chunks_exact_mut(m)) {
+                    *part = &mut row[first..last];
+                    n_rows += 1;
                 }
+                self.fill_strip(x, start, first, last, &mut parts[..n_rows]);
             }
         }
     }
 
-    /// Points without features are all the same point.
-    fn fill_without_features(&self, band: &mut [f64]) {
-        let m = self.len().max(1);
-        band.fill(0.0);
-        for row in band.chunks_exact_mut(m) {
-            self.kernel.finish_row(row, 0.0, &vec![0.0; m]);
+    /// Columns of a tile: what stays in the cache while rows run through it.
+    pub(super) fn tile(&self) -> usize {
+        self.tile
+    }
+
+    /// Kernel values of all rows of x with one tile of columns, from `first` (a multiple of [`Columns::tile`]); `out[i]` receives
+    /// row i.
+    pub(super) fn fill_tile(&self, x: &Points<'_>, first: usize, out: &mut [&mut [f64]]) {
+        let last = (first + self.tile).min(self.len());
+        for (strip, start) in out.chunks_mut(STRIP).zip((0..).step_by(STRIP)) {
+            self.fill_strip(x, start, first, last, strip);
+        }
+    }
+
+    fn fill_strip(
+        &self,
+        x: &Points<'_>,
+        start: usize,
+        first: usize,
+        last: usize,
+        out: &mut [&mut [f64]],
+    ) {
+        let d = self.points.n_features();
+        if d == 0 {
+            out.iter_mut().for_each(|row| row.fill(0.0));
+        } else {
+            let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
+                Term::Difference
+            } else {
+                Term::Product
+            };
+            let rows = &x.values()[start * d..(start + out.len()) * d];
+            self.panels.strip(term, rows, first, last, out);
+        }
+        for (i, row) in out.iter_mut().enumerate() {
+            self.kernel.finish_row(row, x.norm(start + i), self.points.norms(first..last));
         }
     }
 }

@@ -121,7 +121,7 @@ impl<'a> GramMatrix<'a> {
         rest: &[usize],
         block: &GramMatrix<'_>,
         threads: &Threads,
-    ) -> Result<GramMatrix<'static>> {
+    ) -> GramMatrix<'static> {
         let n = points.len();
         let mut values = resized(buffer, n * n);
         let mut place = vec![0; n];
@@ -144,7 +144,7 @@ impl<'a> GramMatrix<'a> {
                 }
             },
         );
-        Ok(GramMatrix::held(values, n, 0))
+        GramMatrix::held(values, n, 0)
     }
 
     fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {

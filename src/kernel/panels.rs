@@ -59,87 +59,58 @@ impl Panels {
     }
 
     /// Sums over the features for the rows `rows` (row-major) with the columns `first .. last`, where `first` is a multiple of
-    /// [`WIDTH`], into `out[i * stride + j - first]`.
+    /// [`WIDTH`]; `out[i]` receives row i.
     pub(super) fn strip(
         &self,
         term: Term,
         rows: &[f64],
         first: usize,
         last: usize,
-        out: &mut [f64],
-        stride: usize,
+        out: &mut [&mut [f64]],
     ) {
-        let n_rows = rows.len() / self.n_features;
-        let mut done = 0;
+        let mut rows = rows.chunks_exact(self.n_features);
         // Sums of eight rows fit the registers of AVX-512, of two rows those of AVX2.
-        if has_wide_registers() {
-            while done + 8 <= n_rows {
-                self.rows::<8>(
-                    term,
-                    &rows[done * self.n_features..],
-                    first,
-                    last,
-                    &mut out[done * stride..],
-                    stride,
-                );
-                done += 8;
-            }
+        let wide = if has_wide_registers() { out.len() / 8 * 8 } else { 0 };
+        let (wide, rest) = out.split_at_mut(wide);
+        for eight in wide.as_chunks_mut::<8>().0 {
+            self.rows(term, &mut rows, first, last, eight);
         }
-        while done + 2 <= n_rows {
-            self.rows::<2>(
-                term,
-                &rows[done * self.n_features..],
-                first,
-                last,
-                &mut out[done * stride..],
-                stride,
-            );
-            done += 2;
+        let (pairs, rest) = rest.as_chunks_mut::<2>();
+        for two in pairs {
+            self.rows(term, &mut rows, first, last, two);
         }
-        while done < n_rows {
-            self.rows::<1>(
-                term,
-                &rows[done * self.n_features..],
-                first,
-                last,
-                &mut out[done * stride..],
-                stride,
-            );
-            done += 1;
+        for one in rest.as_chunks_mut::<1>().0 {
+            self.rows(term, &mut rows, first, last, one);
         }
     }
 
-    fn rows<const ROWS: usize>(
+    fn rows<'r, const ROWS: usize>(
         &self,
         term: Term,
-        rows: &[f64],
+        rows: &mut impl Iterator<Item = &'r [f64]>,
         first: usize,
         last: usize,
-        out: &mut [f64],
-        stride: usize,
+        out: &mut [&mut [f64]; ROWS],
     ) {
         let d = self.n_features;
         let panels = &self.values[first / WIDTH * d..last.div_ceil(WIDTH) * d];
-        let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &rows[r * d..(r + 1) * d]);
+        let rows: [&[f64]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or_default());
         let columns = last - first;
         match term {
-            Term::Product => dispatch(Strip::<ROWS, false> { rows, panels, columns, out, stride }),
-            Term::Difference => {
-                dispatch(Strip::<ROWS, true> { rows, panels, columns, out, stride })
-            }
+            Term::Product => dispatch(Strip::<ROWS, false> { rows, panels, columns, out }),
+            Term::Difference => dispatch(Strip::<ROWS, true> { rows, panels, columns, out }),
         }
     }
 }
 
-struct Strip<'a, const ROWS: usize, const DIFFERENCE: bool> {
+struct Strip<'a, 'o, const ROWS: usize, const DIFFERENCE: bool> {
     rows: [&'a [f64]; ROWS],
     panels: &'a [[f64; WIDTH]],
     columns: usize,
-    out: &'a mut [f64],
-    stride: usize,
+    out: &'a mut [&'o mut [f64]; ROWS],
 }
 
-impl<const ROWS: usize, const DIFFERENCE: bool> Routine for Strip<'_, ROWS, DIFFERENCE> {
+impl<const ROWS: usize, const DIFFERENCE: bool> Routine for Strip<'_, '_, ROWS, DIFFERENCE> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -150,7 +121,7 @@ impl<const ROWS: usize, const DIFFERENCE: bool> Routine for Strip<'_, ROWS, DIFF
             let at = p * WIDTH;
             let width = WIDTH.min(self.columns - at);
             for r in 0..ROWS {
-                let out = &mut self.out[r * self.stride + at..][..width];
+                let out = &mut self.out[r][at..at + width];
                 if width == WIDTH {
                     out.copy_from_slice(&sums[r]);
                 } else {
@@ -232,7 +203,8 @@ mod tests {
             let panels = Panels::new(&x, d);
             for term in [Term::Product, Term::Difference] {
                 let mut out = vec![f64::NAN; n * n];
-                panels.strip(term, &x, 0, n, &mut out, n);
+                let mut rows: Vec<&mut [f64]> = out.chunks_exact_mut(n).collect();
+                panels.strip(term, &x, 0, n, &mut rows);
                 for i in 0..n {
                     for j in 0..n {
                         let one = |k: usize| match term {

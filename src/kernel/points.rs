@@ -118,7 +118,9 @@ impl<'a> Points<'a> {
     /// Some of the points, copied, with the same origin and the same norms to the last bit.
     pub fn subset(&self, points: &[usize]) -> Points<'static> {
         let mut values = Vec::with_capacity(points.len() * self.n_features);
-        points.iter().for_each(|&i| values.extend_from_slice(self.row(i)));
+        for &i in points {
+            values.extend_from_slice(self.row(i));
+        }
         let norms = if self.norms.is_empty() {
             Vec::new()
         } else {

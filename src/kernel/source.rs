@@ -136,7 +136,14 @@ impl<'a> KernelColumns<'a> {
             scratch.resize(scratch.len().max(missing.len() * n), 0.0);
             if !missing.is_empty() {
                 let clock = Instant::now();
-                self.compute_into_scratch(&missing, &mut scratch[..missing.len() * n])?;
+                let rows = scratch[..missing.len() * n].chunks_exact_mut(n).collect();
+                compute(
+                    &self.columns,
+                    &self.points.subset(&missing),
+                    &self.kernel,
+                    self.threads,
+                    rows,
+                )?;
                 self.count(missing.len(), clock);
             }
             self.n_reused += batch.len() - missing.len();
@@ -170,22 +177,20 @@ impl<'a> KernelColumns<'a> {
         for (groups, parts) in groups.chunks(BATCH / GROUP).zip(parts.chunks(BATCH / GROUP)) {
             let clock = Instant::now();
             let Self { cache, columns, points, kernel, threads, .. } = self;
-            let mut buffers = cache.buffers(groups);
-            threads.for_each_chunk(
-                &mut buffers,
-                1,
-                GROUP * n * groups.len() > PARALLEL_ENTRIES,
-                |_, part| {
-                    let (k, buffer) = &mut part[0];
-                    let rows = points.subset(parts[*k]);
-                    columns.fill(&rows, 0, 0, &mut buffer[..parts[*k].len() * n]);
-                },
-            );
-            if !kernel.depends_on_distance() {
-                for (k, buffer) in &buffers {
-                    check_entries(&buffer[..parts[*k].len() * n], kernel.name())?;
-                }
+            let mut rows: Vec<(usize, &mut [f64])> = Vec::new();
+            for (k, buffer) in cache.buffers(groups) {
+                let first = k * GROUP;
+                rows.extend(
+                    buffer
+                        .chunks_exact_mut(n)
+                        .take(parts[k].len())
+                        .enumerate()
+                        .map(|(r, row)| (first + r, row)),
+                );
             }
+            rows.sort_by_key(|(place, _)| *place);
+            let rows = rows.into_iter().map(|(_, row)| row).collect();
+            compute(columns, &points.subset(&parts.concat()), kernel, threads, rows)?;
             for (&group, part) in groups.iter().zip(parts) {
                 self.cache.occupy(group, part);
             }
@@ -197,28 +202,38 @@ impl<'a> KernelColumns<'a> {
         Ok(true)
     }
 
-    fn compute_into_scratch(&self, points: &[usize], out: &mut [f64]) -> Result<()> {
-        let n = self.points.len();
-        let rows = self.points.subset(points);
-        self.threads.for_each_chunk(
-            out,
-            (GROUP * n).max(1),
-            points.len() * n > PARALLEL_ENTRIES,
-            |s, band| {
-                self.columns.fill(&rows, s * GROUP, 0, band);
-            },
-        );
-        if self.kernel.depends_on_distance() {
-            Ok(())
-        } else {
-            check_entries(out, self.kernel.name())
-        }
-    }
-
     fn count(&mut self, n_columns: usize, since: Instant) {
         self.n_computed += n_columns;
         self.seconds += since.elapsed().as_secs_f64();
     }
+}
+
+/// Kernel values of the points x with all columns; `rows[i]` receives those of point i. Tiles of columns are the tasks: while a tile is
+/// in the cache all rows run through it.
+fn compute(
+    columns: &Columns<'_>,
+    x: &Points<'_>,
+    kernel: &Kernel,
+    threads: &Threads,
+    rows: Vec<&mut [f64]>,
+) -> Result<()> {
+    let tile = columns.tile();
+    let n_rows = rows.len();
+    let mut tasks: Vec<Vec<&mut [f64]>> =
+        (0..columns.len().div_ceil(tile)).map(|_| Vec::with_capacity(n_rows)).collect();
+    for row in rows {
+        for (task, part) in tasks.iter_mut().zip(row.chunks_mut(tile)) {
+            task.push(part);
+        }
+    }
+    let parallel = n_rows * columns.len() > PARALLEL_ENTRIES;
+    threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
+        columns.fill_tile(x, t * tile, &mut task[0])
+    });
+    if kernel.depends_on_distance() {
+        return Ok(());
+    }
+    tasks.iter().flatten().try_for_each(|part| check_entries(part, kernel.name()))
 }
 
 impl ColumnSource for KernelColumns<'_> {
@@ -240,7 +255,7 @@ impl ColumnSource for KernelColumns<'_> {
         let subset = self.points.subset(&rest.iter().map(|&k| points[k]).collect::<Vec<_>>());
         let computed = GramMatrix::compute_into(Vec::new(), &subset, &self.kernel, self.threads)?;
         let column = |k: usize| self.cache.get(points[k]);
-        GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads)
+        Ok(GramMatrix::assemble(buffer, points, column, &rest, &computed, self.threads))
     }
 
     fn add_columns(
