@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactsvm._certificate import Certificate
 from exactsvm._data import Floats, Rows, canonical
-from exactsvm._kernels import KernelSettings, resolve_gamma
+from exactsvm._kernels import KernelSettings, resolve_gamma, symmetrised
 from exactsvm._parameters import (
     KERNELS,
     check_callback,
@@ -136,8 +136,10 @@ class BaseKernelSVM(BaseEstimator):
         points, targets = read if isinstance(read, tuple) else (read, None)
         shape = points.shape
         weights = check_sample_weight(sample_weight, shape[0])
-        if self._is_precomputed and shape[0] != shape[1]:
-            raise ValueError(f"X must be a square kernel matrix; got shape {shape}")
+        if self._is_precomputed:
+            if shape[0] != shape[1]:
+                raise ValueError(f"X must be a square kernel matrix; got shape {shape}")
+            points = symmetrised(points, X)
         task, kept, attributes = self._encode(targets, shape[0], weights)
 
         points = self._rows(canonical(points), kept)

@@ -40,8 +40,7 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
 
     Notes
     -----
-    Where few rows are support vectors, these lie on the border of the region, and rounding decides
-    on which side of it `predict` sees them.
+    Support vectors between their bounds lie on the border of the region, which is part of it.
 
     <notes>
 
@@ -125,9 +124,14 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Negative outside of the region.
+            Negative outside of the region. What is too close to its border for the precision of
+            the solution lies on it, and gets 0.
         """
-        return self._values(X)
+        values = self._values(X)
+        certificate = self.certificate_
+        border = max(certificate.precision_floor, certificate.kkt_violation)
+        values[np.abs(values) <= border] = 0.0
+        return values
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """Evaluate the decision function without its offset at the rows of X.
