@@ -74,7 +74,7 @@ pub(crate) fn fit_points_in(
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     let convex = kernel.is_positive_semidefinite();
-    if 8.0 * n as f64 * n as f64 > allowed {
+    if !settings.hold || 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
         let solution =
             large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?;

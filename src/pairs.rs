@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use crate::cmu::CmuSettings;
 use crate::error::{Error, Result, check_len};
 use crate::fit::Limits;
 use crate::observer::{Control, Monitor, Observer, Progress};
@@ -16,6 +17,9 @@ use crate::train::{Source, Trained, Training, train_in, untouched};
 
 /// How often the calling thread looks up.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// Violators that join the free variables of a pair in a round; smaller blocks may not end.
+const BLOCK: usize = 256;
 
 /// The rows of each class, and what was asked of them.
 #[derive(Clone, Copy, Debug)]
@@ -208,7 +212,10 @@ impl Pair {
         }
         let max_time = training.limits.max_time.map(|limit| (limit - elapsed).max(0.0));
         let limits = Limits { max_time, ..training.limits.clone() };
-        let training = Training { limits, ..training.clone() };
+        // A pair has few support vectors: their columns are less work than the matrix.
+        let hold = training.settings.hold && self.rows.len() <= 2 * BLOCK;
+        let settings = CmuSettings { hold, block: BLOCK, ..training.settings.clone() };
+        let training = Training { limits, settings: &settings, ..training.clone() };
         let mut run = |source: Source<'_>, observer: &mut dyn Observer| {
             let (signs, upper) = (&self.signs, &self.upper);
             train_in(buffer, source, signs, upper, hint, &training, threads, observer)

@@ -8,7 +8,9 @@ from exactsvm._certificate import Certificate
 from exactsvm._classification import SVC, NuSVC
 from exactsvm._core import __version__
 from exactsvm._dual import DualSolution, solve_dual
+from exactsvm._files import load, save
 from exactsvm._kernels import pairwise_kernel
+from exactsvm._libsvm_format import load_libsvm, save_libsvm
 from exactsvm._outlier import OneClassSVM
 from exactsvm._regression import SVR, NuSVR
 from exactsvm._verify import verify
@@ -22,7 +24,11 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "__version__",
+    "load",
+    "load_libsvm",
     "pairwise_kernel",
+    "save",
+    "save_libsvm",
     "solve_dual",
     "verify",
 ]

@@ -117,6 +117,15 @@ class Certificate:
             values["duality_gap"] = values["relative_gap"] = math.nan
         return cls(**values)
 
+    @classmethod
+    def unknown(cls) -> Certificate:
+        """Return the certificate of a model of which nothing is known."""
+        record: dict[str, Any] = {field.name: math.nan for field in dataclasses.fields(cls)}
+        record |= {name: 0 for name in record if name.startswith("n_")}
+        return cls(
+            **{**record, "bias_interval": (), "seconds": {}, "status": "unknown", "solver": "none"}
+        )
+
     @property
     def is_optimal(self) -> bool:
         """True if the status is "optimal" or "optimal_to_precision"."""

@@ -21,6 +21,8 @@ pub struct CmuSettings {
     pub patience: usize,
     /// Violators that join the free variables in a round on a matrix that is not held.
     pub block: usize,
+    /// Whether a matrix that fits in memory is held in full; else it is used by columns all the same.
+    pub hold: bool,
     /// Seed of the draw among them.
     pub seed: u64,
 }
@@ -36,6 +38,7 @@ impl Default for CmuSettings {
             max_refinements: 4,
             patience: 25,
             block: 1024,
+            hold: true,
             seed: 0,
         }
     }
