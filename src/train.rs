@@ -106,7 +106,15 @@ pub(crate) fn train_in(
     for repeats in 0.. {
         let Fit { x, mut certificate, mut info } = match source {
             Source::Rows { values, n_features, kernel } => {
-                let points = Points::centred(values, source.len(), n_features, kernel)?;
+                let n = source.len();
+                // With a sum that is not 0 the dual of a linear kernel does depend on the origin.
+                let fixed = matches!(kernel, Kernel::Linear)
+                    && matches!(encoding, Encoding::OneClass { .. });
+                let points = if fixed {
+                    Points::new(values, n, n_features, kernel)?
+                } else {
+                    Points::centred(values, n, n_features, kernel)?
+                };
                 fit_points_in(
                     buffer, &points, kernel, &problem, &settings, &limits, threads, observer,
                 )?

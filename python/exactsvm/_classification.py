@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from exactsvm._base import BaseKernelSVM, Encoded, Floats, Kernel
+from exactsvm._base import BaseKernelSVM, Encoded, Kernel
+from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._parameters import check_choice, check_flag, refuse
 from exactsvm._progress import Callback
@@ -352,5 +353,5 @@ class NuSVC(BaseKernelClassifier):
     def _problem(
         self, codes: NDArray[np.int64], upper: Floats, signs: Floats
     ) -> tuple[str, Floats, Floats, float]:
-        check_nu(float(self.nu), np.bincount(codes, upper))
+        check_nu(float(self.nu), np.bincount(codes, upper).astype(np.float64))
         return "nu_svc", signs, upper, float(self.nu)

@@ -28,7 +28,7 @@ def canonical(X: Rows) -> Rows:
 
 def dense_bytes(X: Rows) -> float:
     """Bytes of X as an array."""
-    return 8.0 * X.shape[0] * X.shape[1]
+    return 8.0 * float(X.shape[0]) * float(X.shape[1])
 
 
 def as_array(X: Rows) -> Floats:

@@ -141,10 +141,19 @@ def load(path: Path) -> Any:
         _check(isinstance(header, dict) and header.get("format") == "exactsvm", "header")
         _check(header.get("schema") == SCHEMA, f"schema, {SCHEMA},")
         return _restore(header, arrays)
-    except (zipfile.BadZipFile, KeyError, TypeError, OverflowError, EOFError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"the file is not a model saved by exactsvm: {error}") from error
 
 
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    json.JSONDecodeError,
+    UnicodeDecodeError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    EOFError,
+)
 _SPARSE_PARTS = ("data", "indices", "indptr")
 
 

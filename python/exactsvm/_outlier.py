@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
-from exactsvm._base import BaseKernelSVM, Encoded, Floats, Kernel
+from exactsvm._base import BaseKernelSVM, Encoded, Kernel
+from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._progress import Callback
 from exactsvm._solve import Solved, Task
@@ -129,7 +130,8 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
         """
         values = self._values(X)
         certificate = self.certificate_
-        border = max(certificate.precision_floor, certificate.kkt_violation)
+        rounding = 64.0 * np.finfo(np.float64).eps * abs(self.offset_[0])
+        border = np.nanmax([certificate.precision_floor, certificate.kkt_violation, rounding])
         values[np.abs(values) <= border] = 0.0
         return values
 

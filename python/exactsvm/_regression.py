@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from exactsvm._base import BaseKernelSVM, Encoded, Floats, Kernel
+from exactsvm._base import BaseKernelSVM, Encoded, Kernel
+from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._parameters import check_number
 from exactsvm._progress import Callback

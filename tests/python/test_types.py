@@ -6,6 +6,7 @@ import sklearn.svm
 
 import exactsvm
 from exactsvm import SVR, NuSVC, NuSVR, OneClassSVM
+from exactsvm.exceptions import ConvergenceWarning
 from optimality import kernel_matrix
 from reference import cases
 
@@ -34,11 +35,7 @@ def noisy(rng):
 
 
 def function_of(model, X):
-    return (
-        model.predict(X)
-        if hasattr(model, "epsilon") or "R" in type(model).__name__
-        else (model.decision_function(X))
-    )
+    return model.predict(X) if "R" in type(model).__name__ else model.decision_function(X)
 
 
 def fitted(cls, parameters, X, y, labels, weights):
@@ -54,6 +51,8 @@ def fitted(cls, parameters, X, y, labels, weights):
 def test_agrees_with_sklearn(noisy, name, kernel, weighted):
     # LIBSVM keeps kernel values in single precision.
     X, y, labels, weights = noisy
+    if name == "OneClassSVM":  # where the origin is inside LIBSVM takes minutes to find w = 0
+        X = X + 3.0
     data = (X, y, labels, weights if weighted else None)
     parameters = {**TYPES[name], **kernel}
     ours = fitted(getattr(exactsvm, name), parameters, *data)
@@ -128,7 +127,8 @@ def test_nu_property(name, share):
     model = NuSVR(nu=share, gamma=gamma).fit(X, target)
     outside = np.abs(target - model.predict(X)) > model.epsilon_ + 1e-7 * max(1, np.ptp(target))
     assert outside.mean() <= share + 1 / n
-    assert len(model.support_) / n >= share - 1 / n
+    # Without a tube a row pulls in both directions, and the coefficients cancel.
+    assert model.epsilon_ < 1e-9 or len(model.support_) / n >= share - 1 / n
 
 
 def test_one_class_with_a_tiny_nu_keeps_nearly_all(rng):
@@ -184,6 +184,8 @@ def test_warm_start_reaches_the_same_optimum(noisy, name):
 def test_integer_weights_equal_repeated_rows_in_any_order(noisy, rng, name):
     X, y, labels, _ = noisy
     parameters = {**TYPES.get(name, {"C": 3.0}), "gamma": 0.5, "tol": 1e-12}
+    if name == "NuSVC":
+        parameters["nu"] = 0.4  # feasible for any weights below
     weights = rng.integers(0, 4, size=len(y))
     cls = getattr(exactsvm, name)
     if name == "SVC":
@@ -235,7 +237,7 @@ def test_nu_svr_refuses_an_infinite_C(noisy):
 
 def test_limits_and_callback_apply(noisy):
     X, y, _, _ = noisy
-    with pytest.warns(exactsvm.exceptions.ConvergenceWarning, match="max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = SVR(max_iter=1, C=100.0, gamma=2.0).fit(X, y)
     assert model.fit_status_ == 1
     assert model.n_iter_ == 1
