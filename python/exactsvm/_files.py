@@ -129,6 +129,15 @@ def load(path: Path) -> Any:
     -------
     estimator
         The fitted model.
+
+    Examples
+    --------
+    >>> import io
+    >>> from exactsvm import SVR, load, save
+    >>> model, file = SVR(epsilon=0.0, C=9.0).fit([[0.0], [1.0]], [2.0, 3.0]), io.BytesIO()
+    >>> save(model, file)
+    >>> load(io.BytesIO(file.getvalue())).predict([[1.0]]).round(6).tolist()
+    [3.0]
     """
     try:
         with zipfile.ZipFile(path) as archive:

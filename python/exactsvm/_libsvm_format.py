@@ -39,6 +39,16 @@ def save_libsvm(model: Any, path: str | PathLike[str]) -> None:
     Notes
     -----
     svm-predict reads the file. Its features are numbered from 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exactsvm import SVC, load_libsvm, save_libsvm
+    >>> model = SVC(kernel="linear").fit([[0.0], [2.0]], [1, 5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_libsvm(model, folder + "/model")
+    ...     load_libsvm(folder + "/model").predict([[0.5], [1.5]]).tolist()
+    [1, 5]
     """
     names = [name for name, cls in _TYPES.items() if cls is type(model)]
     if not names:
@@ -90,6 +100,16 @@ def load_libsvm(path: str | PathLike[str], *, n_features: int | None = None) -> 
     estimator
         A fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM that predicts. What the file does not have,
         C and certificate among it, keeps its default or is not known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exactsvm import SVC, load_libsvm, save_libsvm
+    >>> model = SVC(kernel="linear").fit([[0.0], [2.0]], [1, 5])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_libsvm(model, folder + "/model")
+    ...     load_libsvm(folder + "/model").predict([[0.5], [1.5]]).tolist()
+    [1, 5]
     """
     with Path(path).open(encoding="ascii") as file:
         header: dict[str, list[str]] = {}

@@ -57,6 +57,8 @@ def test_copies_are_equal(iris, estimator, tmp_path):
 @pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=IDS[:4])
 def test_searches_and_pipelines(iris, estimator):
     X, y = iris
+    order = np.random.default_rng(7).permutation(len(y))
+    X, y = X[order], y[order]
     step = type(estimator).__name__.lower()
     pipeline = make_pipeline(StandardScaler(), clone(estimator))
     grid = {f"{step}__gamma": [0.01, 0.5], f"{step}__kernel": ["rbf", "linear"]}

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import dump_svmlight_file
 
-from exactsvm.exceptions import NotFittedError
 from exactsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM, load, load_libsvm, save, save_libsvm
+from exactsvm.exceptions import NotFittedError
 
 MODELS = [
     SVC(gamma=0.5),
