@@ -92,21 +92,45 @@ impl PairModel<'_> {
 
     fn check(&self, n_columns: usize) -> Result<()> {
         let k = self.n_classes();
+        if k < 2 {
+            return Err(Error::Shape {
+                argument: "n_support",
+                expected: "at least two classes".into(),
+                got: k.to_string(),
+            });
+        }
         check_len("n_support", n_columns, self.n_support.iter().sum())?;
         check_len("intercept", k * k.saturating_sub(1) / 2, self.biases.len())?;
         check_len("dual_coef", k.saturating_sub(1) * n_columns, self.coefficients.len())
     }
 
-    /// From one row of kernel values with the support vectors. `sums` is room for n_classes (n_classes - 1) numbers.
-    fn decide(&self, kernel: &[f64], wanted: Wanted, sums: &mut [f64], out: &mut [f64]) {
-        let (k, m) = (self.n_classes(), kernel.len());
-        let mut first = 0;
+    /// The coefficients of one support vector after another.
+    fn by_vector(&self, m: usize) -> Vec<f64> {
+        let rows = self.n_classes() - 1;
+        let mut turned = vec![0.0; m * rows];
+        for (r, row) in self.coefficients.chunks_exact(m.max(1)).enumerate() {
+            row.iter().enumerate().for_each(|(s, c)| turned[s * rows + r] = *c);
+        }
+        turned
+    }
+
+    /// From one row of kernel values with the support vectors and their coefficients. `sums` is room for n_classes (n_classes - 1)
+    /// numbers.
+    fn decide(
+        &self,
+        kernel: &[f64],
+        by_vector: &[f64],
+        wanted: Wanted,
+        sums: &mut [f64],
+        out: &mut [f64],
+    ) {
+        let k = self.n_classes();
+        sums.fill(0.0);
+        let mut vectors = kernel.iter().zip(by_vector.chunks_exact(k - 1));
         for (c, &count) in self.n_support.iter().enumerate() {
-            let range = first..first + count;
-            first += count;
-            for (r, sum) in sums[c * (k - 1)..(c + 1) * (k - 1)].iter_mut().enumerate() {
-                let coefficients = &self.coefficients[r * m..(r + 1) * m];
-                *sum = dot(&kernel[range.clone()], &coefficients[range.clone()]);
+            let sums = &mut sums[c * (k - 1)..(c + 1) * (k - 1)];
+            for (value, coefficients) in vectors.by_ref().take(count) {
+                sums.iter_mut().zip(coefficients).for_each(|(sum, c)| *sum += value * c);
             }
         }
         out.fill(0.0);
@@ -195,6 +219,7 @@ fn decide_rows(
     let work = m * (k + 30) + k * k;
     let per_group = (1_000_000_000 / (BLOCK * work).max(1)).max(4);
     let parallel = n * work > 1_000_000;
+    let by_vector = model.by_vector(m);
     for (g, group) in out.chunks_mut(per_group * BLOCK * width).enumerate() {
         threads.for_each_chunk(group, BLOCK * width, parallel, |b, out| {
             let mut values = vec![0.0; out.len() / width * m];
@@ -203,7 +228,7 @@ fn decide_rows(
                 fill((g * per_group + b) * BLOCK, &mut values);
             }
             for (i, out) in out.chunks_exact_mut(width).enumerate() {
-                model.decide(&values[i * m..(i + 1) * m], wanted, &mut sums, out);
+                model.decide(&values[i * m..(i + 1) * m], &by_vector, wanted, &mut sums, out);
             }
         });
         if !proceed() {

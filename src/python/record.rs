@@ -76,7 +76,8 @@ pub(super) fn records<'py>(py: Python<'py>, fits: &[Trained]) -> PyResult<Bound<
     floats("precision_floor", &|fit| fit.certificate.precision_floor)?;
     floats("most_negative_curvature", &|fit| fit.info.most_negative_curvature)?;
     let counts = |name: &str, of: &dyn Fn(&Trained) -> usize| {
-        let values: Vec<i64> = fits.iter().map(|fit| of(fit) as i64).collect();
+        let values: Vec<i64> =
+            fits.iter().map(|fit| i64::try_from(of(fit)).unwrap_or(i64::MAX)).collect();
         records.set_item(name, values.into_pyarray(py))
     };
     counts("n_cycles", &|fit| fit.info.n_cycles)?;
