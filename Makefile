@@ -32,7 +32,7 @@ REQUIREMENTS = $(PY) -c 'import sys, tomllib; p = tomllib.load(open("pyproject.t
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install build build-release format lint lint-rust lint-python typecheck stubs test test-rust \
-	test-python doctest demo bench bench-python docs clean all
+	test-python doctest demo bench bench-python bench-solvers docs clean all
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,9 @@ bench: ## benchmarks of the core
 
 bench-python: $(BENCH) ## against scikit-learn and scikit-learn-intelex; options in ARGS="..."
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u VIRTUAL_ENV $(BENCH_PY) benches/python/compare.py $(ARGS)
+
+bench-solvers: $(BENCH) ## our solvers against one another; options in ARGS="..."
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u VIRTUAL_ENV $(BENCH_PY) benches/python/solvers.py $(ARGS)
 
 docs: ## reference of the Rust core into target/doc
 	$(CARGO) doc --no-deps

@@ -13,7 +13,9 @@ pub struct Info {
     pub n_sweeps: usize,
     /// Newton steps on the free variables, cut at a bound or not.
     pub n_newton_steps: usize,
-    /// Of those, repeats with a recomputed gradient (iterative refinement).
+    /// Of those, steps that were bent along several bounds.
+    pub n_bent_steps: usize,
+    /// Of the Newton steps, repeats with a recomputed gradient (iterative refinement).
     pub n_refinements: usize,
     /// Descent steps of one pair (or one variable where there is no equality).
     pub n_pair_steps: usize,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::cmu::CmuSettings;
 use crate::error::{Error, Result, check_len};
-use crate::fit::Limits;
+use crate::fit::{Limits, Settings};
 use crate::observer::{Control, Monitor, Observer, Progress};
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -68,7 +68,7 @@ pub fn train_pairs(
     let mut result =
         PairFits { coefficients: vec![0.0; (classes.n_classes - 1) * n], fits: Vec::new() };
     let mut fits: Vec<Option<Trained>> = vec![None; pairs.len()];
-    let mut tally = Tally::new(pairs.len());
+    let mut tally = Tally::new(pairs.len(), training.settings.method().name());
     let largest = pairs.iter().map(|&(a, b)| members[a].len() + members[b].len()).max();
     let workers = n_workers(largest.unwrap_or(0), pairs.len(), &training.limits, threads);
     if workers < 2 {
@@ -213,8 +213,13 @@ impl Pair {
         let max_time = training.limits.max_time.map(|limit| (limit - elapsed).max(0.0));
         let limits = Limits { max_time, ..training.limits.clone() };
         // A pair has few support vectors: their columns are less work than the matrix.
-        let hold = training.settings.hold && self.rows.len() <= 2 * BLOCK;
-        let settings = CmuSettings { hold, block: BLOCK, ..training.settings.clone() };
+        let settings = match training.settings {
+            Settings::Cmu(settings) => {
+                let hold = settings.hold && self.rows.len() <= 2 * BLOCK;
+                Settings::Cmu(CmuSettings { hold, block: BLOCK, ..settings.clone() })
+            }
+            Settings::Smo(settings) => Settings::Smo(settings.clone()),
+        };
         let training = Training { limits, settings: &settings, ..training.clone() };
         let mut run = |source: Source<'_>, observer: &mut dyn Observer| {
             let (signs, upper) = (&self.signs, &self.upper);
@@ -257,8 +262,8 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(all: usize) -> Self {
-        let progress = Progress { kkt_violation: 0.0, ..Progress::starting("cmu", 0) };
+    fn new(all: usize, solver: &'static str) -> Self {
+        let progress = Progress { kkt_violation: 0.0, ..Progress::starting(solver, 0) };
         Self { all, solved: 0, progress }
     }
 

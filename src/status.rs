@@ -23,6 +23,8 @@ pub enum SolverStatus {
     MaxTime,
     /// No step makes progress any more, though the violation is above the floor.
     Stalled,
+    /// The steps of a gradient method are too long: the objective grows.
+    Diverged,
     /// The observer asked to stop.
     Stopped,
     /// A signal asked to stop.
@@ -41,6 +43,7 @@ impl SolverStatus {
             Self::MaxIter => "max_iter",
             Self::MaxTime => "max_time",
             Self::Stalled => "stalled",
+            Self::Diverged => "diverged",
             Self::Stopped => "stopped",
             Self::Interrupted => "interrupted",
         }

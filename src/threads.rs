@@ -16,17 +16,23 @@ pub struct Threads {
     pool: Option<Arc<ThreadPool>>,
 }
 
+/// Threads that are granted on a machine with fewer cores.
+const MOST_BEYOND_CORES: usize = 16;
+
 /// Pools by process and size: a forked child must not use its parent's, whose threads did not come along.
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 
 impl Threads {
-    /// Uses `n` threads, or one where the system refuses more.
+    /// Uses `n` threads, or one where the system refuses more. More threads than cores are of no use and more than a few of harm, so
+    /// that what is asked for is cut at the number of cores, or 16 on machines with fewer.
     pub fn new(n: usize) -> Self {
         if n <= 1 {
             return Self { pool: None };
         }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let n = n.min(cores.max(MOST_BEYOND_CORES));
         let key = (std::process::id(), n);
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         let pools = pools.get_or_insert_with(HashMap::new);

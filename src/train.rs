@@ -1,10 +1,9 @@
 //! From data and targets to a model: encode, fit, decode.
 
 use crate::certificate::Certificate;
-use crate::cmu::CmuSettings;
 use crate::encoding::{Encoding, Model};
 use crate::error::{Result, check_len};
-use crate::fit::{Fit, Limits, fit_matrix, fit_points_in};
+use crate::fit::{Fit, Limits, Settings, fit_matrix, fit_points_in};
 use crate::info::Info;
 use crate::kernel::{GramMatrix, Kernel, Points};
 use crate::observer::Observer;
@@ -49,7 +48,7 @@ pub struct Training<'a> {
     /// The problem.
     pub encoding: Encoding,
     /// Of the solver. The tolerance is in units of the model's function, also where that is scaled.
-    pub settings: &'a CmuSettings,
+    pub settings: &'a Settings,
     /// Time and memory.
     pub limits: Limits,
 }
@@ -101,7 +100,7 @@ pub(crate) fn train_in(
     check_len("upper", source.len(), upper.len())?;
     let mut problem = encoding.problem(targets, upper, hint)?;
     let mut settings = (*settings).clone();
-    let tol = settings.tol;
+    let tol = settings.method().tol();
     let mut limits = limits.clone();
     for repeats in 0.. {
         let Fit { x, mut certificate, mut info } = match source {
@@ -116,11 +115,18 @@ pub(crate) fn train_in(
                     Points::centred(values, n, n_features, kernel)?
                 };
                 fit_points_in(
-                    buffer, &points, kernel, &problem, &settings, &limits, threads, observer,
+                    buffer,
+                    &points,
+                    kernel,
+                    &problem,
+                    settings.method(),
+                    &limits,
+                    threads,
+                    observer,
                 )?
             }
             Source::Matrix(gram) => {
-                fit_matrix(gram, &problem, &settings, &limits, threads, observer)?
+                fit_matrix(gram, &problem, settings.method(), &limits, threads, observer)?
             }
         };
         let model = encoding.model(&problem, &x, &mut certificate);
@@ -128,7 +134,7 @@ pub(crate) fn train_in(
             let judged = certificate.judge(tol);
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
             if judged.is_none() && repeats < MAX_REPEATS {
-                settings.tol = 0.5 * tol * model.scale;
+                settings = settings.with_tol(0.5 * tol * model.scale);
                 problem = encoding.problem(targets, upper, Some(&x))?;
                 continue;
             }

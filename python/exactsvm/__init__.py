@@ -11,6 +11,8 @@ from exactsvm._dual import DualSolution, solve_dual
 from exactsvm._files import load, save
 from exactsvm._kernels import pairwise_kernel
 from exactsvm._libsvm_format import load_libsvm, save_libsvm
+from exactsvm._linear_classification import LinearSVC
+from exactsvm._linear_regression import LinearSVR
 from exactsvm._outlier import OneClassSVM
 from exactsvm._regression import SVR, NuSVR
 from exactsvm._verify import verify
@@ -20,6 +22,8 @@ __all__ = [
     "SVR",
     "Certificate",
     "DualSolution",
+    "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

@@ -28,6 +28,7 @@ from exactsvm._parameters import (
 from exactsvm._prediction import Model
 from exactsvm._progress import Callback
 from exactsvm._solve import Limits, Solved, Task, solve
+from exactsvm._solvers import SOLVERS
 from exactsvm._status import warn_unless_optimal
 from exactsvm._targets import Kept, check_sample_weight
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
@@ -35,7 +36,6 @@ from exactsvm._threads import check_n_jobs, resolve_n_jobs
 Kernel = str | Callable[[Any, Any], Any]
 
 _KERNEL_CHOICES = (*KERNELS, "precomputed")
-_SOLVERS = ("auto", "cmu", "smo")
 
 
 class Encoded(NamedTuple):
@@ -112,10 +112,7 @@ class BaseKernelSVM(BaseEstimator):
         check_verbose(self.verbose)
         check_callback(self.callback)
         check_n_jobs(self.n_jobs)
-        if check_choice("solver", self.solver, _SOLVERS) == "smo":
-            raise ValueError(
-                "solver='smo' is not available in this version; use solver='cmu' or 'auto'"
-            )
+        check_choice("solver", self.solver, SOLVERS)
         for name, check in _OPTIONAL_CHECKS.items():
             if hasattr(self, name):
                 check(getattr(self, name))
@@ -191,7 +188,7 @@ class BaseKernelSVM(BaseEstimator):
 
     def _describe(self, solved: Solved) -> None:
         """Set what is called differently from class to class."""
-        self.n_iter_: Any = int(solved.n_cycles[0])
+        self.n_iter_: Any = int(solved.n_iter[0])
 
     def _last_coefficients(self, n: int, task: Task, kept: Kept) -> Floats | None:
         """Coefficients of the last fit at the rows that are kept, if it had n rows."""

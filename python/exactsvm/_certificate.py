@@ -186,7 +186,6 @@ class Certificates(Sequence[Certificate]):
         }
         seconds = self._records["seconds"]
         record["seconds"] = {phase: float(spent[index]) for phase, spent in seconds.items()}
-        record["solver"] = "cmu"
         return Certificate.from_record(record)
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +207,8 @@ class Certificates(Sequence[Certificate]):
         return [k for k, status in enumerate(self._records["status"]) if status not in OPTIMAL]
 
     @property
-    def n_cycles(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Cycles of each problem."""
-        cycles: np.ndarray[Any, np.dtype[np.int64]] = self._records["n_cycles"]
-        return cycles
+    def n_steps(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Iterations of each problem, in the solver's unit."""
+        name = "n_pair_steps" if "smo" in self._records["solver"] else "n_cycles"
+        steps: np.ndarray[Any, np.dtype[np.int64]] = self._records[name]
+        return steps

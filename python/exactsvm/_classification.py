@@ -131,7 +131,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
         raise NotImplementedError
 
     def _describe(self, solved: Solved) -> None:
-        self.n_iter_ = solved.n_cycles
+        self.n_iter_ = solved.n_iter
 
 
 @documented
@@ -158,7 +158,8 @@ class SVC(BaseKernelClassifier):
         Whether `predict` decides equal numbers of votes of more than two classes by the decision
         values ("ovr" only), at no cost here; else the first class wins.
     random_state : int, RandomState instance or None, default=None
-        Accepted for compatibility; training is deterministic.
+        Seed of the draws by which CMU works on parts of a problem that is too large for
+        `cache_size`; None is 0. The optimum does not depend on it.
     <own_parameters>
 
     Attributes
@@ -269,7 +270,8 @@ class NuSVC(BaseKernelClassifier):
     break_ties : bool, default=False
         As in `SVC`.
     random_state : int, RandomState instance or None, default=None
-        Accepted for compatibility; training is deterministic.
+        Seed of the draws by which CMU works on parts of a problem that is too large for
+        `cache_size`; None is 0. The optimum does not depend on it.
     <own_parameters>
 
     Attributes

@@ -5,8 +5,8 @@ Private: the public functions of the package validate their arguments and call t
 Arrays must be C-contiguous and float64 (int64 for `groups`), else TypeError. They are borrowed,
 never modified, and may be read-only. Every function releases the interpreter while it works and
 polls signals. `n_threads` is at least 1, `cache_size` is in MB, `max_iter=-1` and `max_time=None`
-mean no limit, `kernel` is "linear", "poly", "rbf", "sigmoid" or "laplacian". Bad shapes, values
-and settings raise ValueError.
+mean no limit, `kernel` is "linear", "poly", "rbf", "sigmoid" or "laplacian", `solver` "cmu" or
+"smo", `selection` (of SMO) "greedy" or "random". Bad shapes, values and settings raise ValueError.
 
 A solver that is interrupted by a signal does not raise: it returns its best feasible point with
 status "interrupted". An exception raised by `observer` is raised by the function itself.
@@ -28,6 +28,7 @@ __all__ = [
     "certify_matrix",
     "decision_function",
     "fit_kernel",
+    "fit_linear",
     "fit_pairs",
     "fit_problem",
     "pair_decisions",
@@ -55,6 +56,10 @@ def fit_kernel(
     n_threads: int,
     start: _Floats | None = None,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Train on the rows of X: (alpha (n,), gradient (n,), multipliers (1,), certificate)."""
 
@@ -76,6 +81,10 @@ def fit_problem(
     n_threads: int,
     start: _Floats | None = None,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, dict[str, Any], _Record]:
     """Train one model: (coefficients (n,), its bias, scale, epsilon and x, certificate).
 
@@ -103,10 +112,35 @@ def fit_pairs(
     n_threads: int,
     start: _Floats | None = None,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Record]:
     """Train a model for each pair of classes: (coefficients (n_classes - 1, n), biases, records).
 
     `problem` is "c_svc" or "nu_svc". The records are one dict with an array for each field.
+    """
+
+def fit_linear(
+    X: Any,
+    targets: _Floats,
+    weights: _Floats,
+    *,
+    epsilon: float | None,
+    loss: str,
+    intercept: bool,
+    intercept_scaling: float | None,
+    options: dict[str, Any],
+    start: tuple[_Floats, float] | None,
+    max_time: float | None,
+    n_threads: int,
+    observer: _Observer | None = None,
+) -> tuple[_Floats, float, _Floats, _Record]:
+    """Train a linear model: (coef (n_features,), intercept, dual variables, certificate).
+
+    X is an array of float64 or float32, or (data, indices, indptr, n_features) of sparse rows;
+    `targets` are signs if `epsilon` is None; `loss` is "linear" or "squared".
     """
 
 def solve_dual(
@@ -123,6 +157,10 @@ def solve_dual(
     max_time: float | None,
     n_threads: int,
     observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Solve the general dual on a matrix: (x (n,), gradient (n,), multipliers (n_groups,), record)."""
 

@@ -18,7 +18,8 @@ _PARTS = {
     coef0 : float, default=0.0
         Constant of "poly" and "sigmoid".
     shrinking : bool, default=True
-        Accepted for compatibility; CMU works without.
+        Whether SMO leaves variables out that look settled, until the rest is solved. It changes
+        nothing but the time. CMU works without.
     tol : float, default=1e-8
         Largest violation of the optimality conditions, in units of the decision function.
         scikit-learn's default is 1e-3.
@@ -27,10 +28,13 @@ _PARTS = {
     verbose : int or bool, default=0
         1 shows a progress bar (a table if tqdm is not installed), 2 a line for each report.
     max_iter : int, default=-1
-        Largest number of cycles, -1 for no limit; the method ends by itself.""",
+        Largest number of iterations, cycles for "cmu" and pair steps for "smo"; -1 for no limit:
+        CMU ends by itself, SMO does too but may take very long.""",
     "own_parameters": """\
     solver : {"auto", "cmu", "smo"}, default="auto"
-        Method. "auto" is "cmu"; "smo" is not available in this version. Not in scikit-learn.
+        Method. "cmu" goes to the optimum in exact steps; "smo" moves one pair of variables after
+        another and may stall far from it on ill-conditioned problems. "auto" is "cmu". Not in
+        scikit-learn.
     max_time : float, default=None
         Seconds after which the best model so far is kept. Not in scikit-learn.
     n_jobs : int, default=None
@@ -62,7 +66,7 @@ _PARTS = {
     class_weight_ : ndarray of shape (n_classes,)
         Weight of each class.
     n_iter_ : ndarray of shape (n_pairs,)
-        Number of cycles of each pair.""",
+        Number of iterations of each pair.""",
     "other_attributes": """\
     support_ : ndarray of shape (n_SV,)
         Row numbers of the support vectors.
@@ -77,7 +81,7 @@ _PARTS = {
     intercept_ : ndarray of shape (1,)
         Constant of the decision function.
     n_iter_ : int
-        Number of cycles.""",
+        Number of iterations.""",
     "fit_attributes": """\
     n_features_in_ : int
         Number of columns of X.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +12,15 @@ from sklearn.utils import check_array
 
 from exactsvm import _core
 from exactsvm._certificate import Certificate
-from exactsvm._parameters import check_callback, check_flag, check_limits, check_verbose
+from exactsvm._parameters import (
+    check_callback,
+    check_choice,
+    check_flag,
+    check_limits,
+    check_verbose,
+)
 from exactsvm._progress import Callback, Progress
+from exactsvm._solvers import SELECTIONS, SOLVERS, resolve_seed, resolve_solver
 from exactsvm._status import warn_unless_optimal
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
@@ -60,6 +68,10 @@ def solve_dual(
     tol: float = 1e-10,
     max_iter: int = -1,
     max_time: float | None = None,
+    solver: str = "auto",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int | bool = 0,
     callback: Callback | None = None,
@@ -72,7 +84,7 @@ def solve_dual(
         sum of z_i x_i over each group kept at its value at the start,
 
     with H = ZKZ and Z = diag(z); every support vector machine of the family is an instance. It is
-    solved by CMU, the cycling method with updates [1]_.
+    solved by CMU, the cycling method with updates [1]_, or by SMO.
 
     Parameters
     ----------
@@ -93,9 +105,18 @@ def solve_dual(
     tol : float, default=1e-10
         Largest violation of the optimality conditions.
     max_iter : int, default=-1
-        Largest number of cycles, -1 for no limit.
+        Largest number of iterations, cycles for "cmu" and pair steps for "smo"; -1 for no limit.
     max_time : float, default=None
         Seconds after which the best point so far is returned.
+    solver : {"auto", "cmu", "smo"}, default="auto"
+        Method; "auto" is "cmu".
+    selection : {"greedy", "random"}, default="greedy"
+        How SMO chooses the pair of a step: the worst violator with the partner that gains most to
+        second order, or two variables drawn at random among those that violate.
+    shrinking : bool, default=True
+        Whether SMO leaves variables out that look settled, until the rest is solved.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random selection; None is 0.
     n_jobs : int, default=None
         Threads; None means all available cores, or one in a worker process.
     verbose : int or bool, default=0
@@ -129,6 +150,9 @@ def solve_dual(
     check_flag("signed", signed)
     check_callback(callback)
     check_n_jobs(n_jobs)
+    check_choice("solver", solver, SOLVERS)
+    check_choice("selection", selection, SELECTIONS)
+    check_flag("shrinking", shrinking)
     level = check_verbose(verbose)
     square = check_array(matrix, dtype=np.float64, order="C", input_name="matrix")
     n = len(square)
@@ -154,6 +178,10 @@ def solve_dual(
             max_time=None if max_time in (None, math.inf) else float(max_time),
             n_threads=resolve_n_jobs(n_jobs),
             observer=progress.observer,
+            solver=resolve_solver(solver),
+            selection=selection,
+            shrinking=bool(shrinking),
+            seed=resolve_seed(random_state),
         )
         certificate = Certificate.from_record(record)
         progress.conclude(certificate)

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from exactsvm._certificate import Certificate
+from exactsvm._solvers import n_steps
 
 Record = dict[str, Any]
 Callback = Callable[[Record], Any]
 
 _COLUMNS = (
-    ("n_iter", "cycles", 8, "d"),
+    ("n_iter", "iterations", 12, "d"),
     ("dual_objective", "dual objective", 20, ".12g"),
     ("kkt_violation", "violation", 11, ".2e"),
     ("n_free", "free", 8, "d"),
@@ -85,13 +86,18 @@ class _Bar:
         self._bar.n = min(max(self._bar.n, self._first - decades), self._first)
         self._bar.set_postfix(
             violation=f"{record['kkt_violation']:.1e}",
-            cycles=record["n_iter"],
+            iterations=record["n_iter"],
             free=record["n_free"],
         )
 
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _steps(certificate: Certificate) -> str:
+    unit = "pair steps" if certificate.solver == "smo" else "cycles"
+    return f"{n_steps(certificate)} {unit}"
 
 
 def _make_view(verbose: int, tol: float) -> _Table | _Lines | _Bar | None:
@@ -137,7 +143,7 @@ class Progress:
         if self._view is not None:
             self._view.close()
             sys.stdout.write(
-                f"[{certificate.solver}] {certificate.status}: {certificate.n_cycles} cycles, "
+                f"[{certificate.solver}] {certificate.status}: {_steps(certificate)}, "
                 f"violation {certificate.kkt_violation:.2e}, "
                 f"relative gap {certificate.relative_gap:.2e}\n"
             )

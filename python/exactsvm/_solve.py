@@ -17,6 +17,7 @@ from exactsvm._data import MEGABYTE, Floats, Rows, as_array, dense_bytes, sparse
 from exactsvm._kernels import KernelSettings, evaluate
 from exactsvm._parameters import check_verbose
 from exactsvm._progress import Callback, Progress
+from exactsvm._solvers import n_steps, resolve_seed, resolve_solver
 from exactsvm._threads import resolve_n_jobs
 
 
@@ -46,6 +47,9 @@ class Limits(NamedTuple):
     n_threads: int
     verbose: int
     callback: Callback | None
+    solver: str
+    shrinking: bool
+    seed: int
 
     @classmethod
     def of(cls, estimator: Any) -> Limits:
@@ -59,6 +63,9 @@ class Limits(NamedTuple):
             resolve_n_jobs(estimator.n_jobs),
             check_verbose(estimator.verbose),
             estimator.callback,
+            resolve_solver(estimator.solver),
+            bool(estimator.shrinking),
+            resolve_seed(getattr(estimator, "random_state", None)),
         )
 
 
@@ -89,12 +96,11 @@ class Solved(NamedTuple):
         return many[failed[0]] if failed else None
 
     @property
-    def n_cycles(self) -> NDArray[np.int32]:
-        """Cycles of each problem."""
+    def n_iter(self) -> NDArray[np.int32]:
+        """Iterations of each problem, in the solver's unit."""
         many = self.certificates
-        if isinstance(many, Certificates):
-            return many.n_cycles.astype(np.int32)
-        return np.array([c.n_cycles for c in many], dtype=np.int32)
+        steps = many.n_steps if isinstance(many, Certificates) else [n_steps(many[0])]
+        return np.asarray(steps, dtype=np.int32)
 
 
 def solve(
@@ -109,6 +115,9 @@ def solve(
         "max_time": limits.max_time,
         "cache_size": limits.cache_size,
         "n_threads": limits.n_threads,
+        "solver": limits.solver,
+        "shrinking": limits.shrinking,
+        "seed": limits.seed,
     }
     run = _solve_pairs if task.n_classes > 2 else _solve_one
     with Progress(limits.verbose, limits.callback, limits.tol) as progress:

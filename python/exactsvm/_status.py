@@ -15,6 +15,10 @@ _REASON_AND_ADVICE = {
         "no step improves the solution any more",
         "Scale the features, lower C, or raise tol to what was reached.",
     ),
+    "diverged": (
+        "the steps are too long and the objective grows",
+        "Lower eta0, or use learning_rate='optimal'.",
+    ),
     "unbounded": (
         "the dual problem is unbounded: no hyperplane separates the classes",
         "Use a finite C, or a kernel that separates them.",

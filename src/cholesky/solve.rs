@@ -1,7 +1,7 @@
 //! Substitutions with the factor.
 
 use super::PackedCholesky;
-use super::panel::{Column, LANES, panel_product, panel_start, panel_width};
+use super::panel::{Column, LANES, panel_product, panel_start};
 use crate::linalg::simd::{Routine, dispatch, fma};
 
 impl PackedCholesky {
@@ -83,22 +83,44 @@ impl PackedCholesky {
         }
     }
 
-    /// L' s.
+    /// L' s into `out`.
     ///
     /// # Panics
     /// If s does not have `len()` entries.
-    pub fn transpose_times(&self, s: &[f64]) -> Vec<f64> {
+    pub fn transpose_times_into(&mut self, s: &[f64], out: &mut Vec<f64>) {
         assert_eq!(s.len(), self.len());
-        let mut out = vec![0.0; s.len()];
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.clear();
+        partial.resize(self.n_panels() * LANES, [0.0; LANES]);
         for p in 0..self.n_panels() {
-            let rows = &s[LANES * p..self.len().min(LANES * (p + 1))];
-            for (column, out) in
-                self.panel(p)[..panel_width(p).min(self.len())].iter().zip(&mut out)
-            {
-                *out += rows.iter().zip(column).map(|(s, l)| s * l).sum::<f64>();
-            }
+            let mut rows = [0.0; LANES];
+            let present = &s[LANES * p..self.len().min(LANES * (p + 1))];
+            rows[..present.len()].copy_from_slice(present);
+            dispatch(AddScaled { columns: self.panel(p), x: &rows, out: &mut partial });
         }
-        out
+        out.clear();
+        out.extend(partial[..self.len()].iter().map(|lanes| lanes.iter().sum::<f64>()));
+        self.partial = partial;
+    }
+
+    /// L w into `out`.
+    ///
+    /// # Panics
+    /// If w does not have `len()` entries.
+    pub fn times_into(&self, w: &[f64], out: &mut Vec<f64>) {
+        assert_eq!(w.len(), self.len());
+        out.clear();
+        for p in 0..self.n_panels() {
+            let (left, diagonal) = self.panel(p).split_at(LANES * p);
+            let (before, here) = w.split_at(LANES * p);
+            let mut sum = dispatch(TimesVector { columns: left, x: before });
+            for (column, w) in diagonal.iter().zip(here) {
+                for l in 0..LANES {
+                    sum[l] += column[l] * w;
+                }
+            }
+            out.extend_from_slice(&sum[..here.len().min(LANES)]);
+        }
     }
 
     /// Columns stored; for memory reports.

@@ -143,9 +143,6 @@ fn null_step(
     let own_blocks = state.room(i, own) <= t * TIE;
     take_step(state, &work.step, t, &mut work.blocking);
     state.shift(i, t * own, own_blocks);
-    for &place in work.blocking.iter().rev() {
-        work.local.remove(place);
-    }
     delete_blocking(state, work, true);
     Ok(true)
 }

@@ -4,6 +4,7 @@
 //! Every iterate is feasible and the objective falls with every step. See [`Phase`] for the state machine and `docs/mathematics.md`
 //! for the mathematics.
 
+mod bent_step;
 mod curvature;
 mod extend;
 mod free_set;

@@ -17,6 +17,8 @@ pub struct CmuSettings {
     pub rank_tol: f64,
     /// Most repeats of a full Newton step with a recomputed gradient.
     pub max_refinements: usize,
+    /// Whether Newton steps that meet many bounds are bent along them.
+    pub bend: bool,
     /// Cycles without any progress before a rescue.
     pub patience: usize,
     /// Violators that join the free variables in a round on a matrix that is not held.
@@ -36,6 +38,7 @@ impl Default for CmuSettings {
             least_growth: 10,
             rank_tol: 1e-12,
             max_refinements: 4,
+            bend: true,
             patience: 25,
             block: 1024,
             hold: true,

@@ -5,6 +5,7 @@
 //! s = L^-T (y + B mu), (B'B) mu = -B'y. After a part t of it g becomes (1 - t) g + t A'mu and hence y becomes
 //! (1 - t) y - t B mu; deletions carry y and B along. So a blocked step costs one back substitution and one deletion.
 
+use super::bent_step::bend;
 use super::extend::{drop_bounded, extend};
 use super::free_set::solve_multipliers;
 use super::optimality::current_violation;
@@ -75,7 +76,7 @@ fn newton_until_accurate(
             break;
         }
         state.info.n_refinements += usize::from(refinement > 0);
-        newton(state, work, monitor)?;
+        newton(state, work, settings, monitor)?;
         work.commit(state);
         let spread = spread(state);
         let enough = spread <= 0.25 * target || spread < 0.3 * current_violation(state);
@@ -89,15 +90,15 @@ fn newton_until_accurate(
     Ok(())
 }
 
-/// Newton from `work.local` until a full step is taken or nothing is free.
+/// Newton from `work.local` until a full step is taken or nothing is free. Where a full step would meet many bounds, the step is bent
+/// along them (bent_step.rs).
 fn newton(
     state: &mut State<'_>,
     work: &mut Workspace,
+    settings: &CmuSettings,
     monitor: &mut Monitor<'_>,
 ) -> Result<(), Stop> {
-    work.y.clear();
-    work.y.extend(work.local.iter().map(|g| -g));
-    state.free_set.factor().forward_in_place(&mut work.y);
+    restart(state, work);
     while state.free_set.len() > 0 {
         if let Some(status) = monitor.poll(|| state.progress()) {
             return Err(Stop::Told(status));
@@ -109,19 +110,35 @@ fn newton(
             take_step(state, &work.step, 1.0, &mut work.blocking);
             return Ok(());
         }
+        if settings.bend && bend(state, work, t) {
+            delete_blocking(state, work, false);
+            restart(state, work);
+            continue;
+        }
         take_step(state, &work.step, t, &mut work.blocking);
         for (y, along) in work.y.iter_mut().zip(&work.along) {
             *y = (1.0 - t) * *y - t * along;
+        }
+        for (&i, g) in state.free_set.members().iter().zip(&mut work.local) {
+            *g = (1.0 - t) * *g + t * work.mu[state.problem.group(i)];
         }
         delete_blocking(state, work, false);
     }
     Ok(())
 }
 
+/// y from the gradient over the free set.
+fn restart(state: &mut State<'_>, work: &mut Workspace) {
+    work.y.clear();
+    work.y.extend(work.local.iter().map(|g| -g));
+    state.free_set.factor().forward_in_place(&mut work.y);
+}
+
 /// The Newton step into `work.step`, B mu into `work.along`.
 fn newton_direction(state: &mut State<'_>, work: &mut Workspace) {
     let b = &work.b[..state.problem.n_groups()];
     let mu = solve_multipliers(b, |g| -dot(&b[g], &work.y));
+    work.mu = mu;
     work.along.clear();
     work.along.resize(work.y.len(), 0.0);
     for (b, mu) in b.iter().zip(&mu) {
@@ -157,10 +174,13 @@ pub(super) fn take_step(state: &mut State<'_>, step: &[f64], t: f64, blocking: &
     }
 }
 
-/// Takes the blocking variables out of the factor; y (unless the factor is still `growing`: then the waiting rows) and B follow.
+/// Takes the blocking variables out of the factor and the local gradient; y (unless the factor is still `growing`: then the waiting rows) and B follow.
 pub(super) fn delete_blocking(state: &mut State<'_>, work: &mut Workspace, growing: bool) {
     if work.blocking.is_empty() {
         return;
+    }
+    for &place in work.blocking.iter().rev() {
+        work.local.remove(place);
     }
     let n_groups = state.problem.n_groups();
     let [b0, b1] = &mut work.b;

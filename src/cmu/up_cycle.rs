@@ -1,17 +1,14 @@
 //! The up-cycle: descent steps of one pair release variables from their bounds.
 
-use super::optimality::{Violator, add_pair, best_partner, pair_curvature, worst_violator};
+use super::optimality::{best_partner, worst_violator};
 use super::phase::Phase;
 use super::settings::CmuSettings;
 use super::state::State;
 use crate::linalg::vector::axpy;
 use crate::observer::Monitor;
+use crate::pair::{FLAT, NEGATIVE, Violator, add_pair, pair_curvature};
 use crate::status::SolverStatus;
 
-/// Curvature below this share of the diagonal entries is none.
-const FLAT: f64 = 4.0 * f64::EPSILON;
-/// Curvature this far below zero, relative to the diagonal entries, is no rounding error.
-const NEGATIVE: f64 = 1e-12;
 /// Steps between two looks at the clock.
 const POLL: usize = 32;
 

@@ -1,5 +1,6 @@
 //! Buffers of the sweeps of one solve, and the record of what moved since the last commit.
 
+use super::bent_step::Reach;
 use super::state::State;
 use crate::cholesky::Pending;
 use crate::problem::MAX_GROUPS;
@@ -7,15 +8,23 @@ use crate::problem::MAX_GROUPS;
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     pub(super) pending: Pending,
-    /// Gradient over the free set while it is built.
+    /// Gradient over the free set.
     pub(super) local: Vec<f64>,
     /// L^-1 (-g).
     pub(super) y: Vec<f64>,
     /// B = L^-1 A', a column a group; unused columns stay empty.
     pub(super) b: [Vec<f64>; MAX_GROUPS],
+    /// Multipliers of the groups' equalities in the last step.
+    pub(super) mu: [f64; MAX_GROUPS],
     /// B mu.
     pub(super) along: Vec<f64>,
     pub(super) step: Vec<f64>,
+    /// A bent step, and its products with the factor.
+    pub(super) bent: Vec<f64>,
+    pub(super) product: Vec<f64>,
+    /// Lengths at which the step meets its bounds.
+    pub(super) bounds: Vec<f64>,
+    pub(super) reach: Reach,
     /// Solved row of the variable that is being appended.
     pub(super) solved: Vec<f64>,
     /// Places of the variables that block a step.

@@ -35,13 +35,11 @@ pub(super) struct ColumnCache {
 impl ColumnCache {
     /// For columns of `n` entries, `budget` bytes of them at most.
     pub(super) fn new(n: usize, budget: usize) -> Self {
-        let group_bytes = (GROUP * n * size_of::<f64>()).max(1);
-        let groups_per_piece = (PIECE / group_bytes).max(1);
         Self {
             n,
             budget,
             clock: 0,
-            groups_per_piece,
+            groups_per_piece: groups_per_piece(n, budget),
             pieces: Vec::new(),
             groups: Vec::new(),
             place: HashMap::new(),
@@ -58,6 +56,9 @@ impl ColumnCache {
                 self.vacate(group);
             }
             self.groups.truncate(first);
+        }
+        if self.pieces.is_empty() {
+            self.groups_per_piece = groups_per_piece(self.n, budget);
         }
     }
 
@@ -133,6 +134,12 @@ impl ColumnCache {
     }
 }
 
+/// Groups of a piece: a small budget is taken in small pieces, or nothing of it could be used.
+fn groups_per_piece(n: usize, budget: usize) -> usize {
+    let group_bytes = (GROUP * n * size_of::<f64>()).max(1);
+    (PIECE.min(budget / 8) / group_bytes).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +186,20 @@ mod tests {
         assert!(cache.place.len() <= GROUP);
         cache.set_budget(0);
         assert!(cache.place.is_empty() && fill(&mut cache, &[1]) == 0);
+    }
+
+    #[test]
+    fn a_small_budget_is_used_too() {
+        let n = 100;
+        let group = GROUP * n * 8;
+        for budget in [group, 3 * group + 1, 20 * group] {
+            let mut cache = ColumnCache::new(n, 0);
+            assert!(cache.make_room(1).is_empty());
+            cache.set_budget(budget);
+            cache.begin_pass(&[]);
+            assert!(cache.make_room(100).len() >= (budget / group).next_power_of_two() / 2);
+            assert!(cache.pieces.len() * cache.piece_bytes() <= budget);
+        }
     }
 
     #[test]

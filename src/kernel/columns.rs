@@ -94,7 +94,9 @@ impl<'a> Columns<'a> {
     ) {
         let d = self.points.n_features();
         if d == 0 {
-            out.iter_mut().for_each(|row| row.fill(0.0));
+            for row in out.iter_mut() {
+                row.fill(0.0);
+            }
         } else {
             let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
                 Term::Difference

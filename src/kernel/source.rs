@@ -6,6 +6,7 @@ use super::cache::{ColumnCache, GROUP};
 use super::columns::Columns;
 use super::function::Kernel;
 use super::gram::{GramMatrix, check_entries};
+use super::loose::Loose;
 use super::points::Points;
 use super::sums::ColumnSums;
 use crate::error::Result;
@@ -68,6 +69,21 @@ pub trait ColumnSource {
     }
 }
 
+/// A source that also gives single columns, as steps of one pair ask for them.
+pub trait SingleColumns: ColumnSource {
+    /// Makes the columns of `wanted` (two at most) available to [`SingleColumns::column`] until the next call. Where one has to be
+    /// computed, some of the points that `likely` names may come along: several columns at once cost little more than one.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()>;
+    /// A column that was fetched.
+    ///
+    /// # Panics
+    /// If it was not.
+    fn column(&self, point: usize) -> &[f64];
+}
+
 /// Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
 #[derive(Debug)]
 pub struct KernelColumns<'a> {
@@ -76,6 +92,7 @@ pub struct KernelColumns<'a> {
     columns: Columns<'a>,
     cache: ColumnCache,
     scratch: Vec<f64>,
+    loose: Loose,
     diagonal: Vec<f64>,
     threads: &'a Threads,
     n_computed: usize,
@@ -107,6 +124,7 @@ impl<'a> KernelColumns<'a> {
             columns,
             cache: ColumnCache::new(points.len(), budget),
             scratch: Vec::new(),
+            loose: Loose::default(),
             diagonal,
             threads,
             n_computed: 0,
@@ -202,6 +220,32 @@ impl<'a> KernelColumns<'a> {
         Ok(true)
     }
 
+    /// Computes columns into a group of the cache; where there is no room, those of `wanted` alone into the loose places.
+    fn compute_few(&mut self, missing: &[usize], wanted: &[usize]) -> Result<()> {
+        let n = self.points.len();
+        let clock = Instant::now();
+        let group = self.cache.make_room(1).first().copied();
+        let Self { cache, columns, points, kernel, threads, loose, .. } = self;
+        let (computed, rows): (Vec<usize>, Vec<&mut [f64]>) = if let Some(group) = group {
+            let buffers = cache.buffers(&[group]).into_iter();
+            let rows = buffers.flat_map(|(_, buffer)| buffer.chunks_exact_mut(n));
+            (missing.to_vec(), rows.take(missing.len()).collect())
+        } else {
+            let needed = missing.iter().copied().filter(|p| wanted.contains(p)).collect::<Vec<_>>();
+            let rows = loose.places(&needed, wanted, n);
+            (needed, rows)
+        };
+        if let Err(error) = compute(columns, &points.subset(&computed), kernel, threads, rows) {
+            self.loose.clear();
+            return Err(error);
+        }
+        if let Some(group) = group {
+            self.cache.occupy(group, &computed);
+        }
+        self.count(computed.len(), clock);
+        Ok(())
+    }
+
     fn count(&mut self, n_columns: usize, since: Instant) {
         self.n_computed += n_columns;
         self.seconds += since.elapsed().as_secs_f64();
@@ -228,7 +272,7 @@ fn compute(
     }
     let parallel = n_rows * columns.len() > PARALLEL_ENTRIES;
     threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
-        columns.fill_tile(x, t * tile, &mut task[0])
+        columns.fill_tile(x, t * tile, &mut task[0]);
     });
     if kernel.depends_on_distance() {
         return Ok(());
@@ -311,57 +355,30 @@ impl ColumnSource for KernelColumns<'_> {
     }
 }
 
-/// A matrix that is held after all.
-#[derive(Debug)]
-pub struct HeldColumns<'a> {
-    gram: &'a GramMatrix<'a>,
-    threads: &'a Threads,
-    n_reused: usize,
-}
-
-impl<'a> HeldColumns<'a> {
-    /// Serves columns of `gram`.
-    pub fn new(gram: &'a GramMatrix<'a>, threads: &'a Threads) -> Self {
-        Self { gram, threads, n_reused: 0 }
-    }
-}
-
-impl ColumnSource for HeldColumns<'_> {
-    fn len(&self) -> usize {
-        self.gram.len()
-    }
-
-    fn diagonal(&self) -> &[f64] {
-        self.gram.diagonal()
-    }
-
-    fn block(&mut self, points: &[usize], _buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
-        Ok(self.gram.block(points))
+impl SingleColumns for KernelColumns<'_> {
+    fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
+        self.cache.begin_pass(wanted);
+        let is_here = |p: usize| self.cache.contains(p) || self.loose.get(p).is_some();
+        let mut missing: Vec<usize> = Vec::new();
+        for &point in wanted {
+            if !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        if missing.is_empty() {
+            self.n_reused += wanted.len();
+            return Ok(());
+        }
+        self.n_reused += wanted.len() - missing.len();
+        for point in likely() {
+            if missing.len() < GROUP && !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        self.compute_few(&missing, wanted)
     }
 
-    fn add_columns(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        out: &mut [f64],
-        _proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        self.n_reused += points.len();
-        self.gram.add_columns(points, weights, out, self.threads);
-        Ok(true)
-    }
-
-    fn column_sums(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        _proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<ColumnSums>> {
-        self.n_reused += points.len();
-        Ok(Some(self.gram.column_sums(points, weights, self.threads)))
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        (0, self.n_reused)
+    fn column(&self, point: usize) -> &[f64] {
+        self.cache.get(point).or_else(|| self.loose.get(point)).expect("the column was fetched")
     }
 }

@@ -34,6 +34,21 @@ impl ColumnSums {
         Self { bands: (0..n).step_by(BAND).map(band).collect(), n }
     }
 
+    /// Sums that were made elsewhere.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn from_parts(high: &[f64], low: &[f64], magnitude: &[f64]) -> Self {
+        let mut sums = Self::zeros(high.len());
+        for (k, band) in sums.bands.iter_mut().enumerate() {
+            let range = k * BAND..k * BAND + band.high.len();
+            band.high.copy_from_slice(&high[range.clone()]);
+            band.low.copy_from_slice(&low[range.clone()]);
+            band.magnitude.copy_from_slice(&magnitude[range]);
+        }
+        sums
+    }
+
     /// Adds `weights[k]` times `columns[k]`.
     pub fn add(&mut self, columns: &[&[f64]], weights: &[f64], threads: &Threads) {
         let parallel = columns.len() * self.n > PARALLEL_PRODUCTS;

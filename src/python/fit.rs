@@ -11,9 +11,10 @@ use super::progress::PyObserver;
 use super::record::record;
 use crate::cmu::CmuSettings;
 use crate::error::{Error, Result, check_len};
-use crate::fit::{Fit, Limits, fit_matrix, fit_points};
+use crate::fit::{Fit, Limits, Settings, fit_matrix, fit_points};
 use crate::kernel::{GramMatrix, Kernel, Points};
 use crate::problem::{DualProblem, DualProblemParts};
+use crate::smo::{Selection, SmoSettings};
 use crate::threads::Threads;
 
 type Vectors<'py> = (
@@ -26,7 +27,15 @@ type Vectors<'py> = (
 /// Megabytes, as users count them.
 pub(super) const MEGABYTE: f64 = 1e6;
 
-pub(super) fn settings(tol: f64, max_iter: i64) -> Result<CmuSettings> {
+/// The settings of the solver that was asked for.
+pub(super) fn settings(
+    solver: &str,
+    tol: f64,
+    max_iter: i64,
+    selection: &str,
+    shrinking: bool,
+    seed: u64,
+) -> Result<Settings> {
     let max_iter = match max_iter {
         -1 => None,
         1.. => Some(usize::try_from(max_iter).unwrap_or(usize::MAX)),
@@ -38,13 +47,24 @@ pub(super) fn settings(tol: f64, max_iter: i64) -> Result<CmuSettings> {
             });
         }
     };
-    let settings = CmuSettings { tol, max_iter, ..CmuSettings::default() };
-    settings.validate()?;
+    let selection = Selection::parse(selection)?;
+    let settings = match solver {
+        "cmu" => Settings::Cmu(CmuSettings { tol, max_iter, seed, ..CmuSettings::default() }),
+        "smo" => {
+            let defaults = SmoSettings::default();
+            Settings::Smo(SmoSettings { tol, max_iter, selection, shrinking, seed, ..defaults })
+        }
+        _ => {
+            let (argument, expected) = ("solver", "'cmu' or 'smo'");
+            return Err(Error::Value { argument, expected, got: solver.into() });
+        }
+    };
+    settings.method().validate()?;
     Ok(settings)
 }
 
-fn pack(py: Python<'_>, fit: Fit) -> PyResult<Vectors<'_>> {
-    let record = record(py, &fit.certificate, &fit.info, fit.info.status, "cmu")?;
+fn pack<'py>(py: Python<'py>, fit: Fit, solver: &str) -> PyResult<Vectors<'py>> {
+    let record = record(py, &fit.certificate, &fit.info, fit.info.status, solver)?;
     Ok((
         fit.x.into_pyarray(py),
         fit.certificate.gradient.into_pyarray(py),
@@ -57,7 +77,7 @@ fn pack(py: Python<'_>, fit: Fit) -> PyResult<Vectors<'_>> {
 #[pyfunction]
 #[pyo3(
     name = "fit_kernel",
-    signature = (X, signs, upper, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None)
+    signature = (X, signs, upper, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None, solver="cmu", selection="greedy", shrinking=true, seed=0)
 )]
 #[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
 pub(super) fn fit_kernel_py<'py>(
@@ -76,12 +96,16 @@ pub(super) fn fit_kernel_py<'py>(
     n_threads: usize,
     start: Option<&Bound<'py, PyAny>>,
     observer: Option<Py<PyAny>>,
+    solver: &str,
+    selection: &str,
+    shrinking: bool,
+    seed: u64,
 ) -> PyResult<Vectors<'py>> {
     let (x, signs, upper) =
         (Matrix::new("X", X)?, Vector::new("signs", signs)?, Vector::new("upper", upper)?);
     let start = Vector::optional("start", start)?;
     let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
-    let settings = settings(tol, max_iter)?;
+    let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
     let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
     let (n, d) = x.shape();
     let (values, signs, upper) = (x.values()?, signs.values()?, upper.values()?);
@@ -95,21 +119,21 @@ pub(super) fn fit_kernel_py<'py>(
             &points,
             &kernel,
             &problem,
-            &settings,
+            settings.method(),
             &limits,
             &Threads::new(n_threads),
             &mut observer,
         )
     })?;
     observer.finish()?;
-    pack(py, fit)
+    pack(py, fit, solver)
 }
 
 /// The general dual on a matrix: x, gradient, multipliers, certificate.
 #[pyfunction]
 #[pyo3(
     name = "solve_dual",
-    signature = (matrix, signs, linear, upper, groups, start, *, signed, tol, max_iter, max_time, n_threads, observer=None)
+    signature = (matrix, signs, linear, upper, groups, start, *, signed, tol, max_iter, max_time, n_threads, observer=None, solver="cmu", selection="greedy", shrinking=true, seed=0)
 )]
 #[allow(clippy::too_many_arguments)] // the keyword arguments of one call from Python
 pub(super) fn solve_dual_py<'py>(
@@ -126,6 +150,10 @@ pub(super) fn solve_dual_py<'py>(
     max_time: Option<f64>,
     n_threads: usize,
     observer: Option<Py<PyAny>>,
+    solver: &str,
+    selection: &str,
+    shrinking: bool,
+    seed: u64,
 ) -> PyResult<Vectors<'py>> {
     let matrix = Matrix::new("matrix", matrix)?;
     let (signs, linear, upper) = (
@@ -134,7 +162,7 @@ pub(super) fn solve_dual_py<'py>(
         Vector::new("upper", upper)?,
     );
     let (groups, start) = (Vector::optional("groups", groups)?, Vector::optional("start", start)?);
-    let settings = settings(tol, max_iter)?;
+    let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
     let (shape, values, signs) = (matrix.shape(), matrix.values()?, signs.values()?);
     let parts = DualProblemParts {
         signs,
@@ -149,10 +177,11 @@ pub(super) fn solve_dual_py<'py>(
     let fit = py.detach(|| -> Result<Fit> {
         let problem = DualProblem::new(&parts)?;
         let gram = held_matrix(values, shape, signed.then_some(signs))?;
-        fit_matrix(&gram, &problem, &settings, &limits, &Threads::new(n_threads), &mut observer)
+        let threads = Threads::new(n_threads);
+        fit_matrix(&gram, &problem, settings.method(), &limits, &threads, &mut observer)
     })?;
     observer.finish()?;
-    pack(py, fit)
+    pack(py, fit, solver)
 }
 
 /// A caller's matrix, borrowed where it is symmetric to the last bit and unsigned; else a symmetrised, unsigned copy.

@@ -4,6 +4,7 @@ mod arrays;
 mod certify;
 mod errors;
 mod fit;
+mod linear;
 mod predict;
 mod progress;
 mod record;
@@ -18,6 +19,8 @@ mod _core {
     use super::certify::{certify_kernel_py, certify_matrix_py};
     #[pymodule_export]
     use super::fit::{fit_kernel_py, solve_dual_py};
+    #[pymodule_export]
+    use super::linear::fit_linear_py;
     #[pymodule_export]
     use super::predict::{decision_function_py, pair_decisions_py, pairwise_kernel_py};
     #[pymodule_export]

@@ -54,7 +54,11 @@ pub(super) fn record<'py>(
 }
 
 /// The certificates of many problems, one array a field: a million dictionaries would take more memory than the models.
-pub(super) fn records<'py>(py: Python<'py>, fits: &[Trained]) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn records<'py>(
+    py: Python<'py>,
+    fits: &[Trained],
+    solver: &str,
+) -> PyResult<Bound<'py, PyDict>> {
     let records = PyDict::new(py);
     let claims = |fit: &Trained| {
         fit.info.status != SolverStatus::Stationary && fit.info.most_negative_curvature == 0.0
@@ -97,6 +101,7 @@ pub(super) fn records<'py>(py: Python<'py>, fits: &[Trained]) -> PyResult<Bound<
     records.set_item("bias_interval", bounds.into_pyarray(py))?;
     let status: Vec<&str> = fits.iter().map(|fit| fit.info.status.name()).collect();
     records.set_item("status", status)?;
+    records.set_item("solver", vec![solver; fits.len()])?;
     let phases = crate::info::Seconds::default().phases().map(|(name, _)| name);
     let seconds = PyDict::new(py);
     for (k, phase) in phases.into_iter().enumerate() {

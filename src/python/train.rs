@@ -63,7 +63,7 @@ pub(super) fn parse_kernel(
 #[pyfunction]
 #[pyo3(
     name = "fit_problem",
-    signature = (X, problem, targets, upper, parameter, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None)
+    signature = (X, problem, targets, upper, parameter, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None, solver="cmu", selection="greedy", shrinking=true, seed=0)
 )]
 #[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
 pub(super) fn fit_problem_py<'py>(
@@ -84,13 +84,17 @@ pub(super) fn fit_problem_py<'py>(
     n_threads: usize,
     start: Option<&Bound<'py, PyAny>>,
     observer: Option<Py<PyAny>>,
+    solver: &str,
+    selection: &str,
+    shrinking: bool,
+    seed: u64,
 ) -> PyResult<Model<'py>> {
     let x = Matrix::new("X", X)?;
     let (targets, upper) = (Vector::new("targets", targets)?, Vector::new("upper", upper)?);
     let start = Vector::optional("start", start)?;
     let encoding = Encoding::parse(problem, parameter)?;
     let kernel = parse_kernel(kernel, gamma, degree, coef0)?;
-    let settings = settings(tol, max_iter)?;
+    let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
     let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
     let training = Training { encoding, settings: &settings, limits };
     let (shape, values) = (x.shape(), x.values()?);
@@ -104,7 +108,7 @@ pub(super) fn fit_problem_py<'py>(
         train(data.source(), targets, upper, start, &training, &threads, &mut observer)
     })?;
     observer.finish()?;
-    let record = record(py, &trained.certificate, &trained.info, trained.info.status, "cmu")?;
+    let record = record(py, &trained.certificate, &trained.info, trained.info.status, solver)?;
     let model = PyDict::new(py);
     model.set_item("bias", trained.model.bias)?;
     model.set_item("scale", trained.model.scale)?;
@@ -117,7 +121,7 @@ pub(super) fn fit_problem_py<'py>(
 #[pyfunction]
 #[pyo3(
     name = "fit_pairs",
-    signature = (X, problem, codes, n_classes, upper, parameter, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None)
+    signature = (X, problem, codes, n_classes, upper, parameter, *, kernel, gamma, degree, coef0, tol, max_iter, max_time, cache_size, n_threads, start=None, observer=None, solver="cmu", selection="greedy", shrinking=true, seed=0)
 )]
 #[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
 pub(super) fn fit_pairs_py<'py>(
@@ -139,13 +143,17 @@ pub(super) fn fit_pairs_py<'py>(
     n_threads: usize,
     start: Option<&Bound<'py, PyAny>>,
     observer: Option<Py<PyAny>>,
+    solver: &str,
+    selection: &str,
+    shrinking: bool,
+    seed: u64,
 ) -> PyResult<Models<'py>> {
     let x = Matrix::new("X", X)?;
     let (codes, upper) = (Vector::new("codes", codes)?, Vector::new("upper", upper)?);
     let start = start.map(|start| Matrix::new("start", start)).transpose()?;
     let encoding = Encoding::parse(problem, parameter)?;
     let kernel = parse_kernel(kernel, gamma, degree, coef0)?;
-    let settings = settings(tol, max_iter)?;
+    let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
     let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
     let training = Training { encoding, settings: &settings, limits };
     let (shape, values) = (x.shape(), x.values()?);
@@ -159,7 +167,7 @@ pub(super) fn fit_pairs_py<'py>(
     })?;
     observer.finish()?;
     let biases: Vec<f64> = trained.fits.iter().map(|fit| fit.model.bias).collect();
-    let records = records(py, &trained.fits)?;
+    let records = records(py, &trained.fits, solver)?;
     let coefficients = trained.coefficients.into_pyarray(py);
     Ok((coefficients.reshape([n_classes - 1, shape.0])?, biases.into_pyarray(py), records))
 }

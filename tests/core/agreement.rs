@@ -2,10 +2,11 @@
 
 use exactsvm::fit::{Fit, Limits, fit_matrix, fit_points};
 use exactsvm::{
-    CmuSettings, DualProblem, GramMatrix, Kernel, NoObserver, Points, SolverStatus, Threads,
+    CmuSettings, DualProblem, GramMatrix, Kernel, NoObserver, Points, Selection, SmoSettings,
+    SolverStatus, Threads,
 };
 
-use crate::common::Random;
+use crate::common::{Random, Recipe};
 
 const N: usize = 90;
 const D: usize = 4;
@@ -169,4 +170,67 @@ fn a_matrix_beyond_the_memory_limit_is_worked_around() {
     assert!((a - b).abs() <= 1e-10 * a.abs(), "{a} and {b}");
     let allowed = 1e-11_f64.max(piecewise.certificate.precision_floor);
     assert!(piecewise.certificate.kkt_violation <= allowed);
+}
+
+#[test]
+fn all_solvers_reach_one_objective() {
+    let (x, signs) = data(7);
+    for (kernel, tol) in [
+        (Kernel::Linear, 1e-7),
+        (Kernel::Rbf { gamma: 0.3 }, 1e-9),
+        (Kernel::Polynomial { gamma: 0.2, coef0: 1.0, degree: 3 }, 1e-8),
+        (Kernel::Laplacian { gamma: 0.3 }, 1e-9),
+    ] {
+        for c in [0.01, 1.0, 30.0] {
+            let problem = DualProblem::classification(&signs, &[c; N], None).unwrap();
+            let points = Points::centred(&x, N, D, &kernel).unwrap();
+            let best = by_points(&points, &kernel, &problem, 1).certificate.dual_objective;
+            for selection in [Selection::Greedy, Selection::Random] {
+                let settings = SmoSettings { tol, selection, ..SmoSettings::default() };
+                let (limits, threads) = (Limits::default(), Threads::new(1));
+                let smo = fit_points(
+                    &points,
+                    &kernel,
+                    &problem,
+                    &settings,
+                    &limits,
+                    &threads,
+                    &mut NoObserver,
+                )
+                .unwrap();
+                let label = format!("{kernel:?}, C = {c}, {selection:?}");
+                assert!(smo.info.status.is_optimal(), "{label}: {}", smo.info.status);
+                let found = smo.certificate.dual_objective;
+                assert!(
+                    (found - best).abs() <= 10.0 * tol * best.abs(),
+                    "{label}: {found} and {best}"
+                );
+                assert!(found <= best + 1e-13 * best.abs(), "{label}: above the optimum");
+            }
+        }
+    }
+}
+
+#[test]
+fn general_problems_have_one_objective_for_all_solvers() {
+    for seed in 0..30 {
+        let recipe = Recipe {
+            n_groups: seed as usize % 3,
+            from_zero: seed % 2 == 0,
+            rank: if seed % 5 == 0 { 20 } else { 80 },
+            ..Recipe::plain(80)
+        };
+        let case = recipe.build(&mut Random::new(seed));
+        let (gram, problem, threads) = (case.gram(), case.problem(), Threads::new(1));
+        let tol = 1e-9 * case.gradient_size();
+        let limits = Limits::default();
+        let cmu = CmuSettings { tol, ..CmuSettings::default() };
+        let cmu = fit_matrix(&gram, &problem, &cmu, &limits, &threads, &mut NoObserver).unwrap();
+        let smo = SmoSettings { tol, ..SmoSettings::default() };
+        let smo = fit_matrix(&gram, &problem, &smo, &limits, &threads, &mut NoObserver).unwrap();
+        assert!(cmu.info.status.is_optimal() && smo.info.status.is_optimal(), "seed {seed}");
+        let (a, b) = (cmu.certificate.dual_objective, smo.certificate.dual_objective);
+        let terms = case.objective_size(&case.solution) + case.objective_size(&case.start);
+        assert!((a - b).abs() <= 1e-10 * terms, "seed {seed}: {a} and {b}");
+    }
 }

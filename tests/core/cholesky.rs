@@ -216,13 +216,16 @@ fn every_size_up_to_300_solves_like_a_dense_factor() {
             b.iter().map(|b| std::array::from_fn(|l| b * (l as f64 - 3.0))).collect();
         let mut panel = eight.clone();
         bench.factor.forward_panel_in_place(&mut panel);
-        let transposed = bench.factor.transpose_times(&b);
+        let (mut transposed, mut product) = (Vec::new(), Vec::new());
+        bench.factor.transpose_times_into(&b, &mut transposed);
+        bench.factor.times_into(&b, &mut product);
         for i in 0..m {
             let row = || (0..=i).map(|j| l(i, j));
             let column = || (i..m).map(|j| l(j, i));
             assert!((exact_dot(row(), forward.iter().copied()) - b[i]).abs() < 1e-12);
             assert!((exact_dot(column(), backward[i..].iter().copied()) - b[i]).abs() < 1e-12);
             assert!((exact_dot(column(), b[i..].iter().copied()) - transposed[i]).abs() < 1e-12);
+            assert!((exact_dot(row(), b.iter().copied()) - product[i]).abs() < 1e-12);
             for lane in 0..LANES {
                 let error = exact_dot(row(), panel.iter().map(|p| p[lane])) - eight[i][lane];
                 assert!(error.abs() < 1e-11);

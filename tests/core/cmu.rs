@@ -418,3 +418,25 @@ fn settings_lead_to_the_same_solution_by_other_ways() {
         }
     }
 }
+
+#[test]
+fn bent_steps_change_nothing_but_the_work() {
+    let mut random = Random::new(31);
+    let (mut bent, mut saved) = (0, 0_i64);
+    for seed in 0..60 {
+        let n = 40 + 4 * seed;
+        let recipe =
+            Recipe { n_groups: 1 + seed % 2, free: 0.6, rank: n / 2 + 1, ..Recipe::plain(n) };
+        let case = recipe.build(&mut random);
+        let with = settings_for(&case);
+        let without = CmuSettings { bend: false, ..with.clone() };
+        let (a, b) = (case.solve(&with, true, 1), case.solve(&without, true, 1));
+        check(&case, &a, &with, &format!("bent, {recipe:?}"));
+        check(&case, &b, &without, &format!("plain, {recipe:?}"));
+        assert_eq!(b.info.n_bent_steps, 0);
+        bent += a.info.n_bent_steps;
+        saved += b.info.n_newton_steps as i64 - a.info.n_newton_steps as i64;
+    }
+    assert!(bent > 20, "only {bent} bent steps: the test tests nothing");
+    assert!(saved > 0, "bent steps saved {saved} Newton steps");
+}

@@ -1,6 +1,6 @@
 //! Encodings: starts that are feasible, and models that satisfy what their problem promises.
 
-use exactsvm::fit::Limits;
+use exactsvm::fit::{Limits, Settings};
 use exactsvm::{
     Classes, CmuSettings, Encoding, Kernel, NoObserver, Source, Threads, Trained, Training, train,
     train_pairs,
@@ -17,7 +17,7 @@ fn points(n: usize, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
 }
 
 fn solve(encoding: Encoding, x: &[f64], targets: &[f64], upper: &[f64]) -> Trained {
-    let settings = CmuSettings::default();
+    let settings = Settings::Cmu(CmuSettings::default());
     let training = Training { encoding, settings: &settings, limits: Limits::default() };
     let source = Source::Rows { values: x, n_features: 2, kernel: &Kernel::Rbf { gamma: 0.7 } };
     train(source, targets, upper, None, &training, &Threads::new(1), &mut NoObserver).unwrap()
@@ -125,7 +125,7 @@ fn regression_satisfies_its_conditions() {
 fn pairs_have_the_same_bits_on_any_number_of_threads_and_are_optimal() {
     let (x, y, weights) = points(120, 3);
     let codes: Vec<i64> = y.iter().map(|y| ((y + 1.3) * 1.6).clamp(0.0, 3.0) as i64).collect();
-    let settings = CmuSettings::default();
+    let settings = Settings::Cmu(CmuSettings::default());
     for encoding in [Encoding::Classification, Encoding::NuClassification { nu: 0.05 }] {
         let training = Training { encoding, settings: &settings, limits: Limits::default() };
         let classes = Classes { codes: &codes, n_classes: 4, upper: &weights, hint: None };

@@ -16,3 +16,4 @@ mod layering;
 mod monitor;
 mod phases;
 mod problem;
+mod smo;

@@ -225,10 +225,10 @@ def test_verbose_writes_to_stdout_and_calls_back(hard, capfd, monkeypatch, verbo
     assert len(calls) == 3
     assert "stopped" in out.splitlines()[-1]
     if verbose == 2:
-        assert len(re.findall(r"^\[cmu\] cycles=", out, re.MULTILINE)) == 3
+        assert len(re.findall(r"^\[cmu\] iterations=", out, re.MULTILINE)) == 3
     elif not tqdm:
         header, *rows = out.splitlines()
-        assert header.split()[:2] == ["cycles", "dual"]
+        assert header.split()[:2] == ["iterations", "dual"]
         assert len(rows) == 4
 
 

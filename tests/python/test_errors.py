@@ -26,7 +26,7 @@ BAD_PARAMETERS = {
     "decision_function_shape": ["ova", None],
     "break_ties": [0],
     "random_state": ["seed"],
-    "solver": ["smo", "libsvm", None],
+    "solver": ["SMO", "libsvm", None],
     "max_time": [0, -1.0, NAN, "1"],
     "n_jobs": [0, 1.5, "2", True],
     "callback": [3, "print"],

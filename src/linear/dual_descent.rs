@@ -1,0 +1,267 @@
+//! Descent in one dual variable at a time, in a new random order every epoch, with shrinking (Hsieh, Chang, Lin, Keerthi and
+//! Sundararajan, *A dual coordinate descent method for large-scale linear SVM*, ICML 2008); without a limit on the epochs, and
+//! stopped by the duality gap.
+//!
+//! A free intercept brings the equality sum a z = 0, which single variables cannot keep. It is the multiplier of that equality: the method
+//! descends on the augmented Lagrangian D(a) - 1/2 sigma (sum a z)^2 and moves b by sigma sum a z after every epoch.
+
+use super::certificate::certify;
+use super::data::{Rows, squared_norms};
+use super::fit::Point;
+use super::interior::Outcome;
+use super::objective::{primal, regulariser};
+use super::order::Order;
+use super::problem::{Intercept, LinearProblem};
+use super::settings::LinearSettings;
+use crate::linalg::simd::{Routine, dispatch};
+use crate::observer::{Monitor, Progress};
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// Share by which the epochs between two looks at the gap grow.
+const BETWEEN_LOOKS: f64 = 0.25;
+
+/// Maximises D from a = 0. `budget` is a number of epochs after which, or as soon as it is clear that it does not do, the method gives
+/// up with status [`SolverStatus::Unsolved`].
+pub(super) fn solve<R: Rows>(
+    rows: &R,
+    problem: &LinearProblem,
+    settings: &LinearSettings,
+    start: Vec<f64>,
+    budget: Option<f64>,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Outcome {
+    let mut descent = Descent::new(rows, problem, settings.seed, &start);
+    let mut best = Point { w: start, alpha: vec![0.0; problem.len()] };
+    let mut best_primal = primal(rows, problem, &best.w, threads);
+    let mut best_dual = 0.0_f64;
+    let mut asked = settings.tol;
+    let (mut n_iter, mut next_look) = (0, 1);
+    let mut trace: Vec<(usize, f64)> = Vec::new();
+    let mut gap = f64::INFINITY;
+    let mut status = SolverStatus::MaxIter;
+    while settings.max_iter.is_none_or(|most| n_iter < most) {
+        let progress = || Progress {
+            n_iter,
+            dual_objective: best_dual,
+            kkt_violation: gap,
+            ..Progress::starting("dcd", 0)
+        };
+        if let Some(stop) = monitor.poll(progress) {
+            status = stop;
+            break;
+        }
+        let settled = descent.epoch();
+        n_iter += 1;
+        let last = settings.max_iter == Some(n_iter);
+        if n_iter < next_look && !settled && !last {
+            continue;
+        }
+        next_look = n_iter + 1 + (BETWEEN_LOOKS * n_iter as f64) as usize;
+        descent.refresh();
+        let value = primal(rows, problem, &descent.w, threads);
+        if value < best_primal {
+            best_primal = value;
+            best.w.clone_from(&descent.w);
+        }
+        let dual = descent.dual();
+        if dual > best_dual {
+            best_dual = dual;
+            best.alpha.clone_from(&descent.alpha);
+        }
+        gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
+        if gap <= asked {
+            let mut alpha = best.alpha.clone();
+            let certificate = certify(rows, problem, &best.w, &mut alpha, threads);
+            if certificate.relative_gap <= settings.tol {
+                let point = Point { w: best.w, alpha };
+                return Outcome { point, certificate, status: SolverStatus::Optimal, n_iter };
+            }
+            asked *= 0.3;
+        }
+        trace.push((n_iter, gap));
+        if settled && descent.tolerance() < f64::EPSILON {
+            status = SolverStatus::Stalled;
+            break;
+        }
+        if budget.is_some_and(|epochs| hopeless(&trace, settings.tol, epochs)) {
+            status = SolverStatus::Unsolved;
+            break;
+        }
+    }
+    let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
+    Outcome { point: best, certificate, status, n_iter }
+}
+
+/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the epochs there are.
+fn hopeless(trace: &[(usize, f64)], tol: f64, epochs: f64) -> bool {
+    let Some(&(now, gap)) = trace.last() else { return false };
+    if now as f64 >= epochs {
+        return true;
+    }
+    if trace.len() < 4 {
+        return false;
+    }
+    let (before, earlier) = trace[trace.len() - 4];
+    let rate = (earlier / gap).ln() / (now - before) as f64;
+    let needed = (gap / tol).ln() / rate.max(f64::MIN_POSITIVE);
+    now as f64 + needed > 1.5 * epochs
+}
+
+struct Descent<'a, R> {
+    rows: &'a R,
+    problem: &'a LinearProblem,
+    order: Order,
+    active: Vec<u32>,
+    n_active: usize,
+    alpha: Vec<f64>,
+    /// Weights, the added one last; for a free intercept that is b itself.
+    w: Vec<f64>,
+    curvature: Vec<f64>,
+    /// What a change of a times z adds to the last weight.
+    sigma: f64,
+    /// Largest and smallest projected slope of the last epoch.
+    bounds: (f64, f64),
+    spread: f64,
+}
+
+impl<'a, R: Rows> Descent<'a, R> {
+    fn new(rows: &'a R, problem: &'a LinearProblem, seed: u64, start: &[f64]) -> Self {
+        let squared = squared_norms(rows);
+        let feature = problem.intercept.feature();
+        let free = problem.intercept == Intercept::Free;
+        let mean = problem.row.iter().map(|&i| squared[i as usize]).sum::<f64>();
+        let mean = mean / problem.len().max(1) as f64;
+        let sigma = if free { if mean > 0.0 { mean } else { 1.0 } } else { feature };
+        let added = if free { sigma } else { feature * feature };
+        let curvature = (0..problem.len())
+            .map(|k| squared[problem.row[k] as usize] + added + problem.diagonal(k))
+            .collect();
+        let mut w = vec![0.0; start.len()];
+        if free && let (Some(b), Some(b0)) = (w.last_mut(), start.last()) {
+            *b = *b0;
+        }
+        Self {
+            rows,
+            problem,
+            order: Order::new(seed),
+            active: (0..problem.len() as u32).collect(),
+            n_active: problem.len(),
+            alpha: vec![0.0; problem.len()],
+            w,
+            curvature,
+            sigma,
+            bounds: (f64::INFINITY, f64::NEG_INFINITY),
+            spread: f64::INFINITY,
+        }
+    }
+
+    /// One pass over the active variables; true if they are optimal among themselves and all are active again.
+    fn epoch(&mut self) -> bool {
+        self.order.shuffle(&mut self.active[..self.n_active]);
+        let (high, low) = dispatch(Epoch { descent: self });
+        self.spread = high - low;
+        if self.problem.intercept == Intercept::Free {
+            let imbalance: f64 =
+                self.alpha.iter().zip(&self.problem.sign).map(|(a, z)| a * z).sum();
+            if let Some(b) = self.w.last_mut() {
+                *b += self.sigma * imbalance;
+            }
+        }
+        let settled = self.spread <= self.tolerance();
+        if settled && self.n_active < self.alpha.len() {
+            self.n_active = self.alpha.len();
+            self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
+            return true;
+        }
+        self.bounds = (
+            if high > 0.0 { high } else { f64::INFINITY },
+            if low < 0.0 { low } else { f64::NEG_INFINITY },
+        );
+        settled
+    }
+
+    /// Spread of the slopes below which an epoch has nothing left to do.
+    fn tolerance(&self) -> f64 {
+        1e-15
+    }
+
+    /// Puts shrunk variables back where that is due: before a look at the gap.
+    fn refresh(&mut self) {
+        self.n_active = self.alpha.len();
+        self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
+    }
+
+    /// D, or for a free intercept about what the balanced point will have.
+    fn dual(&self) -> f64 {
+        let problem = self.problem;
+        let mut linear = 0.0;
+        for (k, a) in self.alpha.iter().enumerate() {
+            linear += problem.offset[k] * a - 0.5 * problem.diagonal(k) * a * a;
+        }
+        let mut lack = 0.0;
+        if problem.intercept == Intercept::Free {
+            let imbalance: f64 = self.alpha.iter().zip(&problem.sign).map(|(a, z)| a * z).sum();
+            lack = (imbalance * self.w.last().unwrap_or(&0.0)).abs();
+        }
+        linear - regulariser(problem, &self.w) - lack
+    }
+}
+
+struct Epoch<'b, 'a, R> {
+    descent: &'b mut Descent<'a, R>,
+}
+
+impl<R: Rows> Routine for Epoch<'_, '_, R> {
+    type Output = (f64, f64);
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> (f64, f64) {
+        let Descent { rows, problem, active, n_active, alpha, w, curvature, sigma, bounds, .. } =
+            self.descent;
+        let d = rows.n_features();
+        let feature = problem.intercept.feature();
+        let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
+        let (mut s, mut end) = (0, *n_active);
+        while s < end {
+            let k = active[s] as usize;
+            let (i, z, a, u) =
+                (problem.row[k] as usize, problem.sign[k], alpha[k], problem.upper(k));
+            let f = rows.dot::<FMA>(i, &w[..d]) + w[d] * feature;
+            let slope = z * f - problem.offset[k] + problem.diagonal(k) * a;
+            // Variables at a bound that the slope presses against it are set aside.
+            let projected = if a == 0.0 {
+                if slope > bounds.0 {
+                    end -= 1;
+                    active.swap(s, end);
+                    continue;
+                }
+                slope.min(0.0)
+            } else if a >= u {
+                if slope < bounds.1 {
+                    end -= 1;
+                    active.swap(s, end);
+                    continue;
+                }
+                slope.max(0.0)
+            } else {
+                slope
+            };
+            high = high.max(projected);
+            low = low.min(projected);
+            if projected.abs() > 1e-16 && curvature[k] > 0.0 {
+                let new = (a - slope / curvature[k]).max(0.0).min(u);
+                let change = (new - a) * z;
+                alpha[k] = new;
+                rows.axpy::<FMA>(i, change, &mut w[..d]);
+                w[d] += *sigma * change;
+            } else if curvature[k] == 0.0 && slope < 0.0 {
+                // A sample without any feature: its bound is its optimum.
+                alpha[k] = u;
+            }
+            s += 1;
+        }
+        *n_active = end;
+        (high, low)
+    }
+}

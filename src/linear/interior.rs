@@ -1,0 +1,366 @@
+//! Primal-dual interior-point method (Mehrotra's predictor and corrector, with Gondzio's centrality correctors), reduced to the
+//! weights: every iteration solves one system in as many unknowns as there are features (Ferris and Munson, *Interior-point methods for
+//! massive support vector machines*, SIAM J. Optim. 13, 2002).
+//!
+//! With slacks s_k = z_k f(x_k) + xi_k - c_k >= 0 against a_k, and xi_k >= 0 against v_k = u_k - a_k (xi_k = delta_k a_k for squared
+//! losses, which have no second pair), the central path is s a = mu, xi v = mu, w = sum a z x. Eliminating term by term leaves
+//!
+//! ```text
+//! (R + sum theta x x') dw = sum a z x - R w + sum theta z g x,   theta = 1 / (s/a + xi/v)   (1 / (s/a + delta)),
+//! ```
+//!
+//! R the regulariser. Rows whose theta is too small to matter are left out of the matrix, not of the right-hand side: what
+//! that leaves is corrected in the next iteration.
+
+use super::blocks::{Blocks, add_rows, margins};
+use super::certificate::{LinearCertificate, certify};
+use super::data::{Rows, squared_norms};
+use super::dense::Factor;
+use super::fit::Point;
+use super::normal::Normal;
+use super::objective::{loss, regulariser};
+use super::problem::{LinearProblem, Loss};
+use super::settings::LinearSettings;
+use super::terms::{Terms, Work};
+use crate::linalg::compensated::Sum;
+use crate::linalg::memory::zeros;
+use crate::observer::{Monitor, Progress};
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// theta |x|^2 below which a row is left out of the matrix, whose diagonal is at least 1.
+const NEGLIGIBLE: f64 = 1e-3;
+/// Share of the longest step that is taken.
+const TO_THE_WALL: f64 = 0.995;
+/// Iterations without any progress before giving up.
+const PATIENCE: usize = 12;
+/// Most iterations where none are asked for: the method needs some tens.
+const MOST_ITERATIONS: usize = 500;
+
+/// What the method ends with.
+pub(super) struct Outcome {
+    pub(super) point: Point,
+    pub(super) certificate: LinearCertificate,
+    pub(super) status: SolverStatus,
+    pub(super) n_iter: usize,
+}
+
+/// Minimises P from the weights `w`, that of the added feature last.
+pub(super) fn solve<R: Rows>(
+    rows: &R,
+    problem: &LinearProblem,
+    settings: &LinearSettings,
+    start: Vec<f64>,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Outcome {
+    let mut method = Method::new(rows, problem, start, threads);
+    let mut status = SolverStatus::MaxIter;
+    let mut asked = settings.tol;
+    let mut certified: Option<(Point, LinearCertificate)> = None;
+    let (mut smallest, mut since) = (f64::INFINITY, 0);
+    let mut n_iter = 0;
+    let most = settings.max_iter.unwrap_or(MOST_ITERATIONS);
+    loop {
+        let value = method.evaluate();
+        let Some(gap) = value else {
+            status = SolverStatus::Stalled;
+            break;
+        };
+        if gap <= 0.9 * asked {
+            let mut point = method.best.clone();
+            let certificate = certify(rows, problem, &point.w, &mut point.alpha, threads);
+            let reached = certificate.relative_gap <= settings.tol;
+            let better =
+                certified.as_ref().is_none_or(|(_, c)| certificate.relative_gap < c.relative_gap);
+            if better {
+                certified = Some((point, certificate));
+            }
+            if reached {
+                status = SolverStatus::Optimal;
+                break;
+            }
+            asked *= 0.1;
+        }
+        if gap < 0.99 * smallest || method.centrality() < 0.9 * method.last_mu {
+            since = 0;
+        } else {
+            since += 1;
+        }
+        smallest = smallest.min(gap);
+        if since > PATIENCE {
+            status = SolverStatus::Stalled;
+            break;
+        }
+        if n_iter >= most {
+            status = if settings.max_iter.is_some() {
+                SolverStatus::MaxIter
+            } else {
+                SolverStatus::Stalled
+            };
+            break;
+        }
+        if let Some(stop) = monitor.poll(|| method.progress(n_iter, gap)) {
+            status = stop;
+            break;
+        }
+        if !method.advance() {
+            status = SolverStatus::Stalled;
+            break;
+        }
+        n_iter += 1;
+    }
+    let (point, certificate) =
+        certified.filter(|_| status == SolverStatus::Optimal).unwrap_or_else(|| {
+            let mut point = method.best.clone();
+            let certificate = certify(rows, problem, &point.w, &mut point.alpha, threads);
+            (point, certificate)
+        });
+    Outcome { point, certificate, status, n_iter }
+}
+
+struct Method<'a, R> {
+    rows: &'a R,
+    problem: &'a LinearProblem,
+    threads: &'a Threads,
+    blocks: Blocks,
+    terms: Vec<Terms>,
+    normal: Normal,
+    norms: Vec<f64>,
+    w: Vec<f64>,
+    /// sum a z x - R w.
+    residual: Vec<f64>,
+    best: Point,
+    best_primal: f64,
+    best_dual: f64,
+    last_mu: f64,
+    matrix: Vec<f64>,
+    correctors: usize,
+    n_pairs: f64,
+}
+
+impl<'a, R: Rows> Method<'a, R> {
+    fn new(rows: &'a R, problem: &'a LinearProblem, w: Vec<f64>, threads: &'a Threads) -> Self {
+        let blocks = Blocks::new(rows, problem);
+        let order = w.len();
+        let mut terms: Vec<Terms> =
+            blocks.ranges.iter().map(|range| Terms::new(range.clone(), order)).collect();
+        blocks.each(threads, &mut terms, |range, t| {
+            margins(rows, problem, range, &w, &mut t.margin);
+        });
+        // mu where the terms are, on average, at their own scale.
+        let mut sum = Sum::default();
+        for t in &terms {
+            for (k, m) in t.range.clone().zip(&t.margin) {
+                let v = (problem.offset[k] - m).abs();
+                sum.add(match problem.loss {
+                    Loss::Linear => problem.weight[k] * v,
+                    Loss::Squared => 2.0 * problem.weight[k] * v * v,
+                });
+            }
+        }
+        let mu = (sum.value() / problem.len() as f64).max(f64::MIN_POSITIVE.sqrt());
+        blocks.each(threads, &mut terms, |_, t| t.centre(problem, mu));
+        let feature = problem.intercept.feature();
+        let mut norms = squared_norms(rows);
+        norms.iter_mut().for_each(|q| *q += feature * feature);
+        let passes =
+            order as f64 / 2.0 + order.pow(3) as f64 / (3.0 * problem.len() as f64 * order as f64);
+        let correctors = if passes > 30.0 {
+            3
+        } else if passes > 8.0 {
+            2
+        } else {
+            1
+        };
+        let pairs = if problem.loss == Loss::Linear { 2.0 } else { 1.0 };
+        Self {
+            rows,
+            problem,
+            threads,
+            normal: Normal::new(order, &blocks),
+            blocks,
+            terms,
+            norms,
+            residual: vec![0.0; order],
+            best: Point { w: w.clone(), alpha: vec![0.0; problem.len()] },
+            w,
+            best_primal: f64::INFINITY,
+            best_dual: f64::NEG_INFINITY,
+            last_mu: f64::INFINITY,
+            matrix: Vec::new(),
+            correctors,
+            n_pairs: pairs * problem.len() as f64,
+        }
+    }
+
+    /// Average product of the pairs.
+    fn centrality(&self) -> f64 {
+        self.terms.iter().map(|t| t.products(self.problem)).sum::<f64>() / self.n_pairs
+    }
+
+    /// Sum over all terms of `coefficient` z x, with the coefficients that `choose` points at.
+    fn sum_rows(&mut self, choose: impl Fn(&Terms) -> &[f64] + Sync) -> Vec<f64> {
+        let (rows, problem) = (self.rows, self.problem);
+        self.blocks.each(self.threads, &mut self.terms, |range, t| {
+            let mut sum = std::mem::take(&mut t.sum);
+            sum.fill(0.0);
+            add_rows(rows, problem, range, choose(t), &mut sum);
+            t.sum = sum;
+        });
+        let mut total = vec![0.0; self.w.len()];
+        for t in &self.terms {
+            total.iter_mut().zip(&t.sum).for_each(|(a, b)| *a += b);
+        }
+        total
+    }
+
+    /// Estimates P and D where the method stands, keeps the best of each, and gives the relative gap; `None` if numbers broke down.
+    fn evaluate(&mut self) -> Option<f64> {
+        let problem = self.problem;
+        let implied = self.sum_rows(|t| &t.alpha);
+        let (mut losses, mut linear) = (regulariser(problem, &self.w), 0.0);
+        let mut diagonal = 0.0;
+        for t in &self.terms {
+            for (j, k) in t.range.clone().enumerate() {
+                losses += loss(problem.loss, problem.weight[k], problem.offset[k] - t.margin[j]);
+                linear += problem.offset[k] * t.alpha[j];
+                diagonal += problem.diagonal(k) * t.alpha[j] * t.alpha[j];
+            }
+        }
+        let last = self.w.len() - 1;
+        let added = problem.intercept.regulariser();
+        for (j, r) in self.residual.iter_mut().enumerate() {
+            let weight = if j == last { added } else { 1.0 };
+            *r = implied[j] - weight * self.w[j];
+        }
+        // Off the equality the value is no bound; what it lacks is about the multiplier times the residual.
+        let lack = if added == 0.0 { (self.w[last] * implied[last]).abs() } else { 0.0 };
+        let mut dual = linear - regulariser(problem, &implied) - 0.5 * diagonal;
+        // The best multiple of the dual point.
+        let quadratic = regulariser(problem, &implied) + 0.5 * diagonal;
+        if 2.0 * quadratic > linear && linear > 0.0 {
+            dual = 0.25 * linear * linear / quadratic;
+        }
+        dual -= lack;
+        if !(losses.is_finite() && dual.is_finite()) {
+            return None;
+        }
+        if losses < self.best_primal {
+            self.best_primal = losses;
+            self.best.w.copy_from_slice(&self.w);
+        }
+        if dual > self.best_dual {
+            self.best_dual = dual;
+            for t in &self.terms {
+                self.best.alpha[t.range.clone()].copy_from_slice(&t.alpha);
+            }
+        }
+        Some((self.best_primal - self.best_dual).max(0.0) / self.best_dual.abs().max(1.0))
+    }
+
+    fn progress(&self, n_iter: usize, gap: f64) -> Progress {
+        Progress {
+            n_iter,
+            dual_objective: self.best_dual,
+            kkt_violation: gap,
+            ..Progress::starting("ipm", 0)
+        }
+    }
+
+    /// One iteration; false if no step is possible.
+    fn advance(&mut self) -> bool {
+        let problem = self.problem;
+        let mu = self.centrality();
+        self.last_mu = mu;
+        self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Linearise));
+        let factor = self.factorise();
+        // Predictor: straight to the optimum.
+        self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAtZero));
+        self.direction(&factor, true);
+        let affine = self.longest();
+        let after: f64 = self.terms.iter().map(|t| t.products_after(problem, affine)).sum::<f64>()
+            / self.n_pairs;
+        let target = mu * (after / mu).powi(3).clamp(1e-12, 1.0);
+        // Corrector: to the central path, with the second-order terms of the predictor.
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAt(target)));
+        let mut step_w = self.direction(&factor, true);
+        let mut step = self.longest();
+        for _ in 0..self.correctors {
+            let hoped = (step + 0.3).min(1.0);
+            self.blocks.each(self.threads, &mut self.terms, |_, t| {
+                t.work(problem, Work::AimAtCentrality(target, hoped));
+            });
+            let extra_w = self.direction(&factor, false);
+            self.blocks.each(self.threads, &mut self.terms, |_, t| t.join());
+            let longer = self.longest();
+            if longer < step + 0.03 {
+                self.blocks.each(self.threads, &mut self.terms, |_, t| t.part());
+                break;
+            }
+            step = longer;
+            step_w.iter_mut().zip(&extra_w).for_each(|(a, b)| *a += b);
+        }
+        self.matrix = factor.into_values();
+        let step = (TO_THE_WALL * step).min(1.0);
+        if !(step > 1e-10 && step_w.iter().all(|x| x.is_finite())) {
+            return false;
+        }
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Advance(step)));
+        self.w.iter_mut().zip(&step_w).for_each(|(w, d)| *w += step * d);
+        true
+    }
+
+    fn factorise(&mut self) -> Factor {
+        let order = self.w.len();
+        let mut matrix = std::mem::take(&mut self.matrix);
+        if matrix.is_empty() {
+            matrix = zeros(order * order);
+        } else {
+            matrix.fill(0.0);
+        }
+        for j in 0..order {
+            matrix[j * order + j] =
+                if j + 1 == order { self.problem.intercept.regulariser() } else { 1.0 };
+        }
+        let terms = &self.terms;
+        self.normal.sum(
+            self.rows,
+            self.problem,
+            &self.blocks,
+            &self.norms,
+            NEGLIGIBLE,
+            |b| &terms[b].theta,
+            self.threads,
+            &mut matrix,
+        );
+        Factor::new(matrix, order)
+    }
+
+    /// Solves for the direction of the current targets and spreads it over the terms; `whole` includes the residuals.
+    fn direction(&mut self, factor: &Factor, whole: bool) -> Vec<f64> {
+        let (rows, problem) = (self.rows, self.problem);
+        self.blocks
+            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Reduce(whole)));
+        let mut right = self.sum_rows(|t| &t.pull);
+        if whole {
+            right.iter_mut().zip(&self.residual).for_each(|(r, q)| *r += q);
+        }
+        factor.solve(&mut right);
+        let step_w = right;
+        self.blocks.each(self.threads, &mut self.terms, |range, t| {
+            let mut margin = std::mem::take(&mut t.step.margin);
+            margins(rows, problem, range, &step_w, &mut margin);
+            t.step.margin = margin;
+            t.work(problem, Work::Expand(whole));
+        });
+        step_w
+    }
+
+    /// Longest step up to 1 that keeps everything positive.
+    fn longest(&self) -> f64 {
+        self.terms.iter().map(|t| t.longest(self.problem)).fold(1.0, f64::min)
+    }
+}

@@ -1,0 +1,72 @@
+//! Which method runs where none is asked for: what it will cost, counted in operations and not in seconds, so that the choice is the
+//! same on every machine and for every number of threads.
+
+use super::data::Rows;
+use super::dual_descent;
+use super::interior::{self, Outcome};
+use super::problem::LinearProblem;
+use super::settings::LinearSettings;
+use crate::observer::Monitor;
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// Largest order of the interior-point method's matrix.
+const LARGEST_ORDER: usize = 6000;
+/// Iterations that the interior-point method is expected to take.
+const ITERATIONS: f64 = 20.0;
+/// Share of the interior-point method's cost that is first put on dual descent, for loose and for tight tolerances.
+const FIRST_TRY: (f64, f64) = (0.3, 0.15);
+/// Tolerances from here on are loose.
+const LOOSE: f64 = 1e-3;
+/// Epochs below which trying is not worth it.
+const LEAST_EPOCHS: f64 = 4.0;
+
+/// Cost of an epoch of dual descent and of an iteration of the interior-point method, in units of one dense multiply-add.
+fn costs<R: Rows>(rows: &R, problem: &LinearProblem) -> (f64, f64) {
+    let order = (rows.n_features() + 1) as f64;
+    let (mut entries, mut squares) = (0.0, 0.0);
+    for &i in &problem.row {
+        let stored = (rows.stored(i as usize) + 1) as f64;
+        entries += stored;
+        squares += stored * stored;
+    }
+    let terms = problem.len() as f64;
+    let (gather, outer) = if R::SPARSE { (20.0, 10.0) } else { (5.0, 1.0) };
+    let epoch = gather * entries + 150.0 * terms;
+    let iteration =
+        0.5 * outer * squares + order.powi(3) / 2.0 + gather * 3.0 * entries + 500.0 * terms;
+    (epoch, iteration)
+}
+
+/// Dual descent while that promises to be cheaper, else the interior-point method.
+pub(super) fn solve<R: Rows>(
+    rows: &R,
+    problem: &LinearProblem,
+    settings: &LinearSettings,
+    start: Vec<f64>,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> (&'static str, Outcome) {
+    if rows.n_features() >= LARGEST_ORDER {
+        let outcome = dual_descent::solve(rows, problem, settings, start, None, threads, monitor);
+        return ("dcd", outcome);
+    }
+    let (epoch, iteration) = costs(rows, problem);
+    let share = if settings.tol >= LOOSE { FIRST_TRY.0 } else { FIRST_TRY.1 };
+    let budget = share * ITERATIONS * iteration / epoch;
+    if budget >= LEAST_EPOCHS {
+        let outcome = dual_descent::solve(
+            rows,
+            problem,
+            settings,
+            start.clone(),
+            Some(budget),
+            threads,
+            monitor,
+        );
+        if outcome.status != SolverStatus::Unsolved {
+            return ("dcd", outcome);
+        }
+    }
+    ("ipm", interior::solve(rows, problem, settings, start, threads, monitor))
+}

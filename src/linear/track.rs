@@ -1,0 +1,104 @@
+//! The best points that a method has met, and whether it still gets anywhere.
+
+use super::certificate::{LinearCertificate, certify};
+use super::data::Rows;
+use super::fit::Point;
+use super::interior::Outcome;
+use super::objective::primal;
+use super::problem::LinearProblem;
+use crate::observer::Progress;
+use crate::status::SolverStatus;
+use crate::threads::Threads;
+
+/// P beyond this multiple of its first value counts as divergence.
+const DIVERGED: f64 = 1e3;
+
+/// Best weights by P and best dual point by D, each with its value.
+pub(super) struct Track {
+    pub(super) best: Point,
+    pub(super) primal: f64,
+    pub(super) dual: f64,
+    first: f64,
+    /// Gap and epoch of the last real progress.
+    progress: (f64, usize),
+}
+
+impl Track {
+    pub(super) fn new<R: Rows>(
+        rows: &R,
+        problem: &LinearProblem,
+        start: Vec<f64>,
+        threads: &Threads,
+    ) -> Self {
+        let value = primal(rows, problem, &start, threads);
+        Self {
+            best: Point { w: start, alpha: vec![0.0; problem.len()] },
+            primal: value,
+            dual: 0.0,
+            first: value,
+            progress: (f64::INFINITY, 0),
+        }
+    }
+
+    /// Takes weights of value `value`; false if they have gone astray.
+    pub(super) fn offer_weights(&mut self, w: &[f64], value: f64) -> bool {
+        if value < self.primal {
+            self.primal = value;
+            self.best.w.copy_from_slice(w);
+        }
+        value <= DIVERGED * self.first.max(1.0)
+    }
+
+    /// Takes a dual point of value about `value`.
+    pub(super) fn offer_dual(&mut self, alpha: &[f64], value: f64) {
+        if value > self.dual {
+            self.dual = value;
+            self.best.alpha.copy_from_slice(alpha);
+        }
+    }
+
+    /// Relative gap.
+    pub(super) fn gap(&self) -> f64 {
+        (self.primal - self.dual).max(0.0) / self.dual.abs().max(1.0)
+    }
+
+    /// Whether the gap has fallen by a hundredth within the last half of the epochs, of which some hundreds are granted.
+    pub(super) fn still_moving(&mut self, epoch: usize, granted: usize) -> bool {
+        let gap = self.gap();
+        if gap < 0.99 * self.progress.0 {
+            self.progress = (gap, epoch);
+        }
+        epoch < 2 * self.progress.1 + granted
+    }
+
+    pub(super) fn report(&self, solver: &'static str, n_iter: usize) -> Progress {
+        Progress {
+            n_iter,
+            dual_objective: self.dual,
+            kkt_violation: self.gap(),
+            ..Progress::starting(solver, 0)
+        }
+    }
+
+    /// The certificate of the best points; the dual one becomes feasible.
+    pub(super) fn certify<R: Rows>(
+        &mut self,
+        rows: &R,
+        problem: &LinearProblem,
+        threads: &Threads,
+    ) -> LinearCertificate {
+        certify(rows, problem, &self.best.w, &mut self.best.alpha, threads)
+    }
+
+    pub(super) fn end<R: Rows>(
+        mut self,
+        rows: &R,
+        problem: &LinearProblem,
+        threads: &Threads,
+        status: SolverStatus,
+        n_iter: usize,
+    ) -> Outcome {
+        let certificate = self.certify(rows, problem, threads);
+        Outcome { point: self.best, certificate, status, n_iter }
+    }
+}
