@@ -42,6 +42,9 @@ pub enum Encoding {
     },
 }
 
+/// Multiples of the rounding in it up to which a margin is none.
+const NO_MARGIN: f64 = 100.0;
+
 /// The model of a solution: f(x) = sum of `coefficients_i k(x_i, x)` + bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -144,7 +147,7 @@ impl Encoding {
                 model.bias = -0.5 * (mu(0) + mu(1));
                 let margin = 0.5 * (mu(0) - mu(1));
                 // Without a margin there is nothing to divide by: w = 0 is optimal.
-                if margin > certificate.precision_floor && margin.is_finite() {
+                if margin > NO_MARGIN * certificate.precision_floor && margin.is_finite() {
                     model.coefficients.iter_mut().for_each(|c| *c /= margin);
                     model.bias /= margin;
                     model.scale = margin;
