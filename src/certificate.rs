@@ -14,8 +14,9 @@
 //! margin) w is scaled until every point has its margin: P = 1/2 w'w / rho^2, rho = min_i y_i f(x_i), infinite if rho <= 0.
 
 use crate::kernel::{ColumnSums, GramMatrix, Points};
-use crate::kkt::{ends, violation};
+use crate::kkt::{self, ends, violation};
 use crate::linalg::compensated::{self, Sum};
+use crate::linalg::vector::dot;
 use crate::problem::DualProblem;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -33,6 +34,8 @@ pub struct Certificate {
     pub relative_gap: f64,
     /// Largest m - M over the groups, at least 0.
     pub kkt_violation: f64,
+    /// How far a given bias is outside the interval that the point allows; 0 if none was given.
+    pub bias_violation: f64,
     /// Largest deviation of a group's sum from its fixed value.
     pub equality_residual: f64,
     /// Largest excess over a bound.
@@ -62,6 +65,7 @@ impl Certificate {
             duality_gap: f64::NAN,
             relative_gap: f64::NAN,
             kkt_violation: f64::NAN,
+            bias_violation: 0.0,
             equality_residual: problem.residuals(beta).iter().fold(0.0, |m, r| r.abs().max(m)),
             box_residual: 0.0,
             precision_floor: f64::NAN,
@@ -73,17 +77,31 @@ impl Certificate {
         }
     }
 
-    /// What may be called optimal: the violation is within `tol`, or within the floor that rounding sets.
+    /// What may be called optimal: the violation (with the given bias, if one was given) is within `tol`, or within the floor that
+    /// rounding sets. Nothing that is not finite is, and at the floor nothing whose gap exceeds the objective: where rounding leaves
+    /// that little, the point says nothing about the optimum.
     pub fn judge(&self, tol: f64) -> Option<SolverStatus> {
-        if self.kkt_violation <= tol {
+        let numbers =
+            [self.kkt_violation, self.bias_violation, self.dual_objective, self.primal_objective];
+        let violation = self.kkt_violation.max(self.bias_violation);
+        let hopeless = self.relative_gap > HOPELESS_GAP && self.relative_gap.is_finite();
+        if numbers.iter().chain(&self.multipliers).any(|v| v.is_nan())
+            || self.dual_objective.is_infinite()
+        {
+            None
+        } else if violation <= tol {
             Some(SolverStatus::Optimal)
-        } else if self.kkt_violation <= self.precision_floor {
+        } else if violation <= self.precision_floor && self.precision_floor.is_finite() && !hopeless
+        {
             Some(SolverStatus::OptimalToPrecision)
         } else {
             None
         }
     }
 }
+
+/// Relative gap beyond which a point at the floor is not called optimal any more.
+const HOPELESS_GAP: f64 = 1.0;
 
 /// Certifies `beta`. `linear_points` are the points behind a linear kernel: its products are then formed through w = sum of
 /// `beta_j x_j` in twice the working precision, and the entries' own rounding drops out. A given `bias` is judged as it is (the
@@ -123,15 +141,25 @@ pub fn certify_sums(
         product.iter().zip(p).map(|((high, low), p)| (high - p) + low).collect();
     let largest =
         p.iter().enumerate().map(|(i, p)| sums.at(i % n_points).2 + p.abs()).fold(0.0, f64::max);
-    let floor = 4.0 * f64::EPSILON * largest;
+    let residuals = problem.residuals(beta);
+    let unbalanced = residuals.iter().fold(0.0_f64, |m, r| r.abs().max(m));
+    // What rounding leaves of the equality reaches the gradient times the distance of the data from the origin.
+    let far = linear_points.map_or(0.0, farthest_from_origin);
+    let floor = (4.0 * f64::EPSILON * largest).max(2.0 * unbalanced * far);
     let ends = ends(problem, beta, &gradient);
     let n_groups = problem.n_groups();
     // Inside, multipliers belong to the centred linear term; outside to the one that was given.
     let outside = |g: usize| problem.offsets().get(g).copied().unwrap_or(0.0);
     let multipliers: Vec<f64> = match bias {
         Some(bias) => (0..n_groups).map(|g| outside(g) - bias).collect(),
-        None => ends.iter().take(n_groups).map(crate::kkt::Ends::multiplier).collect(),
+        None => ends.iter().take(n_groups).map(kkt::Ends::multiplier).collect(),
     };
+
+    let bias_violation = bias.map_or(0.0, |_| {
+        let outside = |(e, mu): (&kkt::Ends, &f64)| (e.grow + mu).max(-mu - e.shrink);
+        // A maximum that keeps NaN.
+        ends.iter().zip(&multipliers).map(outside).fold(0.0, |m, v| if v <= m { m } else { v })
+    });
 
     let mut dual = Sum::default();
     for (i, &b) in beta.iter().enumerate() {
@@ -144,20 +172,21 @@ pub fn certify_sums(
     }
     let dual = dual.value();
 
+    let excess =
+        |i: usize| (problem.lower()[i] - beta[i]).max(beta[i] - problem.upper()[i]).max(0.0);
+    let box_residual = (0..beta.len()).map(excess).fold(0.0, f64::max);
     let mu = |i: usize| multipliers.get(problem.group(i)).copied().unwrap_or(0.0);
-    let residuals = problem.residuals(beta);
     let hard_margin =
         (0..beta.len()).all(|i| problem.lower()[i].min(-problem.upper()[i]) == f64::NEG_INFINITY);
     let gap = if hard_margin {
         hard_margin_gap(problem, beta, &product, mu, dual)
     } else {
-        let unbalanced =
-            residuals.iter().enumerate().map(|(g, r)| (multipliers[g] - outside(g)) * r);
-        (box_gap(problem, beta, |i| gradient[i] - mu(i)) + unbalanced.sum::<f64>()).max(0.0)
+        let rest = residuals.iter().enumerate().map(|(g, r)| (multipliers[g] - outside(g)) * r);
+        let gap = box_gap(problem, beta, |i| gradient[i] - mu(i)) + rest.sum::<f64>();
+        // Of a feasible point a gap below zero is rounding; of another it says that the dual value is no bound.
+        if box_residual == 0.0 { gap.max(0.0) } else { gap }
     };
 
-    let excess =
-        |i: usize| (problem.lower()[i] - beta[i]).max(beta[i] - problem.upper()[i]).max(0.0);
     let n_bounded = (0..beta.len()).filter(|&i| problem.is_bounded(i, beta[i])).count();
     Certificate {
         primal_objective: dual + gap,
@@ -165,8 +194,9 @@ pub fn certify_sums(
         duality_gap: gap,
         relative_gap: gap / dual.abs().max(1.0),
         kkt_violation: violation(problem, &ends),
-        equality_residual: residuals.iter().fold(0.0, |m, r| r.abs().max(m)),
-        box_residual: (0..beta.len()).map(excess).fold(0.0, f64::max),
+        bias_violation,
+        equality_residual: unbalanced,
+        box_residual,
         precision_floor: floor,
         multipliers: multipliers.iter().enumerate().map(|(g, mu)| mu - outside(g)).collect(),
         bias_intervals: ends
@@ -228,6 +258,12 @@ fn hard_margin_gap(
     } else {
         f64::INFINITY
     }
+}
+
+/// The largest |o'(x_i - o)| for points with an origin o of their own; 0 for others.
+fn farthest_from_origin(points: &Points<'_>) -> f64 {
+    let Some(origin) = points.origin() else { return 0.0 };
+    (0..points.len()).map(|i| dot(points.row(i), origin).abs()).fold(0.0, f64::max)
 }
 
 /// X (X' beta) with X as it was given, both products in twice the working precision.

@@ -27,7 +27,9 @@ pub enum Error {
         got: String,
     },
     /// The starting point violates a bound.
-    #[error("start: variable {index} is {value}, outside its bounds [0, {upper}]")]
+    #[error(
+        "start: variable {index} is {value}, outside its bounds [0, {upper}], or too large to compute with"
+    )]
     InfeasibleStart {
         /// Which variable.
         index: usize,
@@ -64,7 +66,7 @@ pub enum Error {
     /// The free variables outgrow the memory that may be used.
     #[error(
         "cache_size: {n_free} support vectors are strictly between their bounds; their block of the kernel matrix and its factor take \
-         {needed_mb:.0} MB, cache_size allows {allowed_mb:.0} MB; raise cache_size, lower C or train on fewer rows"
+         {needed_mb:.1} MB, cache_size allows {allowed_mb:.1} MB; raise cache_size, lower C or train on fewer rows"
     )]
     Memory {
         /// How many there are.

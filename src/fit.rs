@@ -15,8 +15,6 @@ use crate::solution::Solution;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Bytes that every fit may use for kernel entries, however few it is allowed.
-const LEAST_BYTES: f64 = 16e6;
 /// Rows beyond which a matrix is not held even if it would fit: most of it would never be looked at, and fresh memory is not free
 /// (15,000 rows, C = 1: 0.9 s with columns, 4.8 s held).
 const HELD_ROWS: usize = 10_000;
@@ -157,7 +155,7 @@ pub(crate) fn fit_points_in(
             got: n.to_string(),
         });
     }
-    let allowed = limits.cache_bytes.unwrap_or(f64::INFINITY).max(LEAST_BYTES);
+    let allowed = limits.cache_bytes.unwrap_or(f64::INFINITY);
     let budget = allowed.min(usize::MAX as f64) as usize;
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);

@@ -20,6 +20,9 @@ use crate::linalg::compensated::Sum;
 /// Most groups that a problem may have: the two of the nu formulations.
 pub const MAX_GROUPS: usize = 2;
 
+/// A starting value beyond this overflows in products.
+const LARGEST_START: f64 = 1e100;
+
 /// Where a variable stands in its box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundState {
@@ -126,7 +129,7 @@ impl DualProblem {
         if let Some(x) = parts.start {
             check_len("start", n, x.len())?;
             for (index, (&value, &upper)) in x.iter().zip(parts.upper).enumerate() {
-                if !(0.0..=upper).contains(&value) || value.is_infinite() {
+                if !(0.0..=upper).contains(&value) || value > LARGEST_START {
                     return Err(Error::InfeasibleStart { index, value, upper });
                 }
             }

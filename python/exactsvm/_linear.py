@@ -68,6 +68,9 @@ class BaseLinearSVM(BaseEstimator):
     callback: Callback | None
     warm_start: bool
 
+    coef_: Floats
+    intercept_: Floats
+
     _LOSSES: dict[str, str]
 
     def __sklearn_tags__(self) -> Any:

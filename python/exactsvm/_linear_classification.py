@@ -33,7 +33,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         Loss of a sample.
     dual : bool or "auto", default="auto"
-        Accepted without effect: every solver works on primal and dual.
+        Accepted without effect.
     tol : float, default=1e-6
         Relative duality gap, (P - D) / max(1, |D|), at which a solver stops.
     C : float, default=1.0
@@ -43,8 +43,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     fit_intercept : bool, default=True
         Whether the decision function has a constant.
     intercept_scaling : float, default=None
-        None leaves the intercept unregularised. A number gives scikit-learn's model, where the
-        intercept is the weight of one more feature with this value. scikit-learn's default is 1.
+        None leaves the intercept unregularised. A number gives scikit-learn's model: the weight of
+        one more feature with this value. scikit-learn's default is 1.
     class_weight : dict or "balanced", default=None
         Weight of each class in C. "balanced" is inverse to the frequencies of the classes, in
         which sample weights count.
@@ -79,8 +79,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         Threads of one fit; None means all available cores, or one in a worker process of joblib.
         The result does not depend on it. Not in scikit-learn.
     callback : callable, default=None
-        Called some times a second with a dict of progress; returning True stops the run and keeps
-        the best model. Not in scikit-learn.
+        Called some times a second with a dict of progress; returning True stops the run. Not in
+        scikit-learn.
     warm_start : bool, default=False
         Start `fit` from the last weights, if classes and features are the same. Not in
         scikit-learn.
@@ -101,6 +101,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         Epochs, the most of all classes; iterations for "ipm".
     fit_status_ : int
         0 if every problem is solved to `tol`, 1 if a `ConvergenceWarning` was given.
+    t_ : int
+        Samples seen, with repetition.
     certificate_ : Certificate
         The certificate with the largest relative gap. Not in scikit-learn.
     certificates_ : tuple of Certificate
@@ -127,6 +129,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     >>> model.certificate_.relative_gap <= 1e-6
     True
     """
+
+    classes_: NDArray[Any]
 
     _LOSSES = {"hinge": "linear", "squared_hinge": "squared"}  # noqa: RUF012
 
@@ -217,14 +221,16 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         check_classification_targets(labels)
         weights = check_sample_weight(sample_weight, len(labels))
         present = labels if weights is None else labels[weights > 0.0]
+        if len(present) == 0:
+            raise ValueError("sample_weight must not be zero everywhere: no class is left")
         classes = np.unique(present)
         if len(classes) < 2:
             where = "y" if weights is None else "y, where sample_weight is positive,"
-            came = f"1 class, {classes[0]!r}" if len(classes) else "none"
-            raise ValueError(f"{where} must hold at least two classes; got {came}")
+            raise ValueError(f"{where} must hold at least two classes; got 1 class, {classes[0]!r}")
         start = self._last(classes, points.shape[1]) if self.warm_start else None
         models = self._train(points, labels, classes, weights, start, self._options())
         self._keep_classes(models, classes)
+        self.t_ = len(labels) * self.n_iter_
         self._conclude(models, stacklevel=2)
         return self
 
@@ -287,11 +293,10 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
             self.n_iter_, self.fit_status_ = 0, 0
         if weights is not None and not weights.any():
             return self
-        options = self._options() | {"solver": "sgd", "max_iter": 1, "seen": int(self.t_)}
-        seen = getattr(self, "t_", 0)
+        options = self._options() | {"solver": "sgd", "max_iter": 1, "seen": self.t_}
         models = self._train(points, labels, known, weights, (self.coef_, self.intercept_), options)
         self._keep_classes(models, known)
-        self.t_ = seen + len(labels)
+        self.t_ += len(labels)
         if any(m.interrupted for m in models):
             raise KeyboardInterrupt
         return self

@@ -125,7 +125,7 @@ pub(super) fn is_convex(state: &mut State<'_>, settings: &CmuSettings) -> bool {
                 Pivot::Dependent(_) => (at + 1..chunk.len())
                     .map(|s| pending.schur(at, s).abs())
                     .zip(&chunk[at + 1..])
-                    .find(|(rest, s)| *rest > HIDDEN * (diagonal(i) * diagonal(**s)).sqrt())
+                    .find(|(rest, s)| *rest > HIDDEN * diagonal(i).sqrt() * diagonal(**s).sqrt())
                     .map_or(Curvature::None, |(rest, _)| Curvature::Negative(-rest)),
             };
             if let Curvature::Negative(value) = found {

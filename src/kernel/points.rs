@@ -45,7 +45,7 @@ impl<'a> Points<'a> {
         n_features: usize,
         kernel: &Kernel,
     ) -> Result<Self> {
-        check_values(values, n_rows, n_features)?;
+        check_values(values, n_rows, n_features, kernel)?;
         let origin = match kernel {
             Kernel::Linear | Kernel::Rbf { .. } => origin(values, n_features),
             _ => None,
@@ -64,7 +64,7 @@ impl<'a> Points<'a> {
         kernel: &Kernel,
         origin: Option<&[f64]>,
     ) -> Result<Self> {
-        check_values(values, n_rows, n_features)?;
+        check_values(values, n_rows, n_features, kernel)?;
         let given = values;
         let values = match origin {
             None => Cow::Borrowed(given),
@@ -151,7 +151,10 @@ impl<'a> Points<'a> {
     }
 }
 
-fn check_values(values: &[f64], n_rows: usize, n_features: usize) -> Result<()> {
+/// Sums of squares beyond this are refused: products with them overflow.
+const LARGEST_SQUARE: f64 = 1e300;
+
+fn check_values(values: &[f64], n_rows: usize, n_features: usize, kernel: &Kernel) -> Result<()> {
     if n_rows * n_features != values.len() {
         return Err(Error::Shape {
             argument: "X",
@@ -159,7 +162,14 @@ fn check_values(values: &[f64], n_rows: usize, n_features: usize) -> Result<()> 
             got: values.len().to_string(),
         });
     }
-    check_finite("X", values)
+    check_finite("X", values)?;
+    let largest = values.iter().fold(0.0_f64, |m, x| if x.abs() > m { x.abs() } else { m });
+    let bound =
+        if matches!(kernel, Kernel::Laplacian { .. }) { largest } else { largest * largest };
+    if !(bound * n_features as f64 <= LARGEST_SQUARE) {
+        return Err(Error::KernelOverflow { kernel: kernel.name(), largest: bound });
+    }
+    Ok(())
 }
 
 /// The mean of each column whose mean exceeds its deviation, rounded to an eighth of its range (to a power of two); 0 for the

@@ -149,7 +149,9 @@ pub fn certify<R: Rows>(
     // D(t a) = t linear - t^2 quadratic is largest at t = linear / (2 quadratic).
     let scale = if 2.0 * quadratic > linear { (0.5 * linear / quadratic).max(0.0) } else { 1.0 };
     if scale < 1.0 {
-        alpha.iter_mut().for_each(|a| *a *= scale);
+        for a in alpha.iter_mut() {
+            *a *= scale;
+        }
     }
     let dual_objective = scale * linear - scale * scale * quadratic;
     let primal_objective = primal(rows, problem, w, threads);

@@ -13,11 +13,14 @@ use super::objective::{primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
 use super::settings::LinearSettings;
+use super::track::feasible_dual;
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
+/// Spread of the slopes below which an epoch has nothing left to do.
+const NOTHING: f64 = 1e-15;
 /// Share by which the epochs between two looks at the gap grow.
 const BETWEEN_LOOKS: f64 = 0.25;
 
@@ -65,10 +68,15 @@ pub(super) fn solve<R: Rows>(
             best_primal = value;
             best.w.clone_from(&descent.w);
         }
-        let dual = descent.dual();
+        let (alpha, dual) = if problem.intercept == Intercept::Free {
+            let (alpha, _, dual) = feasible_dual(rows, problem, descent.alpha.clone(), threads);
+            (Some(alpha), dual)
+        } else {
+            (None, descent.dual())
+        };
         if dual > best_dual {
             best_dual = dual;
-            best.alpha.clone_from(&descent.alpha);
+            best.alpha.clone_from(alpha.as_ref().unwrap_or(&descent.alpha));
         }
         gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
         if gap <= asked {
@@ -81,7 +89,7 @@ pub(super) fn solve<R: Rows>(
             asked *= 0.3;
         }
         trace.push((n_iter, gap));
-        if settled && descent.tolerance() < f64::EPSILON {
+        if settled {
             status = SolverStatus::Stalled;
             break;
         }
@@ -169,7 +177,7 @@ impl<'a, R: Rows> Descent<'a, R> {
                 *b += self.sigma * imbalance;
             }
         }
-        let settled = self.spread <= self.tolerance();
+        let settled = self.spread <= NOTHING;
         if settled && self.n_active < self.alpha.len() {
             self.n_active = self.alpha.len();
             self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
@@ -182,30 +190,20 @@ impl<'a, R: Rows> Descent<'a, R> {
         settled
     }
 
-    /// Spread of the slopes below which an epoch has nothing left to do.
-    fn tolerance(&self) -> f64 {
-        1e-15
-    }
-
     /// Puts shrunk variables back where that is due: before a look at the gap.
     fn refresh(&mut self) {
         self.n_active = self.alpha.len();
         self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
     }
 
-    /// D, or for a free intercept about what the balanced point will have.
+    /// D, where no equality has to be kept.
     fn dual(&self) -> f64 {
         let problem = self.problem;
         let mut linear = 0.0;
         for (k, a) in self.alpha.iter().enumerate() {
             linear += problem.offset[k] * a - 0.5 * problem.diagonal(k) * a * a;
         }
-        let mut lack = 0.0;
-        if problem.intercept == Intercept::Free {
-            let imbalance: f64 = self.alpha.iter().zip(&problem.sign).map(|(a, z)| a * z).sum();
-            lack = (imbalance * self.w.last().unwrap_or(&0.0)).abs();
-        }
-        linear - regulariser(problem, &self.w) - lack
+        linear - regulariser(problem, &self.w)
     }
 }
 

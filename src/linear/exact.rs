@@ -245,7 +245,9 @@ impl<R: Rows> ColumnSource for SampleColumns<'_, R> {
             self.dense_block(terms, buffer)?
         };
         if self.constant != 0.0 {
-            values.iter_mut().for_each(|v| *v += self.constant);
+            for v in &mut values {
+                *v += self.constant;
+            }
         }
         for (i, &k) in terms.iter().enumerate() {
             values[i * m + i] += self.problem.diagonal(k);

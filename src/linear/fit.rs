@@ -114,7 +114,7 @@ fn run<R: Rows>(
             ("gd", gd::solve(rows, problem, settings, start, threads, monitor))
         }
         LinearSolver::Stochastic => {
-            ("sgd", sgd::solve(rows, problem, settings, start, threads, monitor))
+            ("sgd", sgd::solve(rows, problem, settings, &start, threads, monitor))
         }
         LinearSolver::Auto => select::solve(rows, problem, settings, start, threads, monitor),
     };

@@ -154,9 +154,11 @@ impl<'a, R: Rows> Method<'a, R> {
     fn evaluate(&mut self, width: f64) -> Values {
         let problem = self.problem;
         let (mut primal, mut smooth, mut linear, mut diagonal) = (0.0, 0.0, 0.0, 0.0);
+        let mut steepest = 0.0_f64;
         for k in 0..problem.len() {
             let (u, c) = (problem.weight[k], problem.offset[k]);
             let v = c - self.margin[k];
+            steepest = steepest.max(v.abs());
             let a = slope(problem.loss, u, v, width);
             self.alpha[k] = a;
             primal += loss(problem.loss, u, v);
@@ -174,15 +176,17 @@ impl<'a, R: Rows> Method<'a, R> {
             add_rows(rows, problem, range.clone(), &alpha[range], part);
         });
         let mut implied = vec![0.0; self.w.len()];
-        parts.iter().for_each(|part| axpy(1.0, part, &mut implied));
+        for part in &parts {
+            axpy(1.0, part, &mut implied);
+        }
         let last = self.w.len() - 1;
         for (j, g) in self.gradient.iter_mut().enumerate() {
             let r = if j == last { problem.intercept.regulariser() } else { 1.0 };
             *g = r * self.w[j] - implied[j];
         }
-        // What the equality lacks, times its multiplier, is about what balancing will cost.
+        // Balancing will cost at most about what the equality lacks times the steepest slope.
         let free = problem.intercept.regulariser() == 0.0;
-        let lack = if free { (implied[last] * self.w[last]).abs() } else { 0.0 };
+        let lack = if free { implied[last].abs() * (steepest + self.w[last].abs()) } else { 0.0 };
         let own = regulariser(problem, &self.w);
         let dual = linear - regulariser(problem, &implied) - diagonal - lack;
         // Smoothing lowers the primal sum and the dual value by the same amount where they meet.
@@ -236,7 +240,9 @@ impl<'a, R: Rows> Method<'a, R> {
         }
         if let Some(pair) = self.memory.last() {
             let scale = 1.0 / (pair.weight * dot(&pair.change, &pair.change));
-            p.iter_mut().for_each(|p| *p *= scale);
+            for p in &mut p {
+                *p *= scale;
+            }
         }
         for (pair, share) in self.memory.iter().zip(shares.iter().rev()) {
             let other = pair.weight * dot(&pair.change, &p);
@@ -276,9 +282,9 @@ impl<'a, R: Rows> Method<'a, R> {
                 break;
             }
             if first > 0.0 {
-                high = t
+                high = t;
             } else {
-                low = t
+                low = t;
             }
             let newton = t - first / second;
             let inside = newton > low && newton < high && newton.is_finite();

@@ -55,7 +55,7 @@ pub(super) fn solve<R: Rows>(
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
     let mut method = Method::new(rows, problem, start, threads);
-    let mut status = SolverStatus::MaxIter;
+    let status;
     let mut asked = settings.tol;
     let mut certified: Option<(Point, LinearCertificate)> = None;
     let (mut smallest, mut since) = (f64::INFINITY, 0);
@@ -163,7 +163,9 @@ impl<'a, R: Rows> Method<'a, R> {
         blocks.each(threads, &mut terms, |_, t| t.centre(problem, mu));
         let feature = problem.intercept.feature();
         let mut norms = squared_norms(rows);
-        norms.iter_mut().for_each(|q| *q += feature * feature);
+        for q in &mut norms {
+            *q += feature * feature;
+        }
         let passes =
             order as f64 / 2.0 + order.pow(3) as f64 / (3.0 * problem.len() as f64 * order as f64);
         let correctors = if passes > 30.0 {
@@ -220,10 +222,12 @@ impl<'a, R: Rows> Method<'a, R> {
         let problem = self.problem;
         let implied = self.sum_rows(|t| &t.alpha);
         let (mut losses, mut linear) = (regulariser(problem, &self.w), 0.0);
-        let mut diagonal = 0.0;
+        let (mut diagonal, mut steepest) = (0.0, 0.0_f64);
         for t in &self.terms {
             for (j, k) in t.range.clone().enumerate() {
-                losses += loss(problem.loss, problem.weight[k], problem.offset[k] - t.margin[j]);
+                let v = problem.offset[k] - t.margin[j];
+                losses += loss(problem.loss, problem.weight[k], v);
+                steepest = steepest.max(v.abs());
                 linear += problem.offset[k] * t.alpha[j];
                 diagonal += problem.diagonal(k) * t.alpha[j] * t.alpha[j];
             }
@@ -234,8 +238,9 @@ impl<'a, R: Rows> Method<'a, R> {
             let weight = if j == last { added } else { 1.0 };
             *r = implied[j] - weight * self.w[j];
         }
-        // Off the equality the value is no bound; what it lacks is about the multiplier times the residual.
-        let lack = if added == 0.0 { (self.w[last] * implied[last]).abs() } else { 0.0 };
+        // Off the equality the value is no bound: balancing costs at most about the residual times the steepest slope.
+        let steepest = steepest + self.w[last].abs();
+        let lack = if added == 0.0 { steepest * implied[last].abs() } else { 0.0 };
         let mut dual = linear - regulariser(problem, &implied) - 0.5 * diagonal;
         // The best multiple of the dual point.
         let quadratic = regulariser(problem, &implied) + 0.5 * diagonal;
@@ -325,13 +330,19 @@ impl<'a, R: Rows> Method<'a, R> {
             matrix[j * order + j] =
                 if j + 1 == order { self.problem.intercept.regulariser() } else { 1.0 };
         }
+        // A free intercept has no regulariser of its own to compare with.
+        let mut least = NEGLIGIBLE;
+        if self.problem.intercept.regulariser() == 0.0 {
+            let sum: f64 = self.terms.iter().map(|t| t.theta.iter().sum::<f64>()).sum();
+            least *= (sum / self.problem.len() as f64).min(1.0);
+        }
         let terms = &self.terms;
         self.normal.sum(
             self.rows,
             self.problem,
             &self.blocks,
             &self.norms,
-            NEGLIGIBLE,
+            least,
             |b| &terms[b].theta,
             self.threads,
             &mut matrix,

@@ -10,7 +10,7 @@ use crate::linalg::memory::zeros;
 use crate::threads::Threads;
 
 /// Numbers that the partial sums of the matrix may take together.
-const MOST_NUMBERS: usize = 16 << 20;
+const MOST_NUMBERS: usize = 4 << 20;
 /// Rows packed at a time.
 const PACKED_ROWS: usize = 256;
 
@@ -32,6 +32,7 @@ impl Normal {
 
     /// Adds the sum over all rows with theta times their squared norm at least `least` to `out`'s lower triangle; returns how many
     /// rows that were. `theta(b)` holds the numbers of block b, and equal rows of a term pair are merged.
+    #[allow(clippy::too_many_arguments)] // one call, in the interior-point method
     pub(super) fn sum<'t, R: Rows>(
         &mut self,
         rows: &R,

@@ -20,7 +20,9 @@ pub fn loss(kind: Loss, u: f64, v: f64) -> f64 {
 pub fn regulariser(problem: &LinearProblem, w: &[f64]) -> f64 {
     let (added, features) = w.split_last().unwrap_or((&0.0, &[]));
     let mut sum = Sum::default();
-    features.iter().for_each(|w| sum.add_product(*w, *w));
+    for w in features {
+        sum.add_product(*w, *w);
+    }
     sum.add(problem.intercept.regulariser() * added * added);
     0.5 * sum.value()
 }

@@ -15,7 +15,7 @@ const LARGEST_ORDER: usize = 6000;
 /// Iterations that the interior-point method is expected to take.
 const ITERATIONS: f64 = 20.0;
 /// Share of the interior-point method's cost that is first put on dual descent, for loose and for tight tolerances.
-const FIRST_TRY: (f64, f64) = (0.3, 0.15);
+const FIRST_TRY: (f64, f64) = (0.6, 0.15);
 /// Tolerances from here on are loose.
 const LOOSE: f64 = 1e-3;
 /// Epochs below which trying is not worth it.

@@ -5,16 +5,14 @@
 //! times u, makes a dual point; averaged over the epochs it gives the certificate. Weights are kept as a scale times a vector, so that
 //! shrinking costs nothing. Iterates are averaged with weights that grow like a power of time.
 
-use super::blocks::{Blocks, add_rows};
 use super::data::{Rows, squared_norms};
 use super::interior::Outcome;
-use super::objective::{primal, regulariser};
+use super::objective::primal;
 use super::order::Order;
-use super::problem::{LinearProblem, Loss};
+use super::problem::{Intercept, LinearProblem, Loss};
 use super::settings::{LinearSettings, Schedule};
-use super::track::Track;
+use super::track::{Track, feasible_dual};
 use crate::linalg::simd::{Routine, dispatch};
-use crate::linalg::vector::axpy;
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -28,7 +26,7 @@ const BETWEEN_LOOKS: f64 = 0.2;
 /// Epochs without progress that are granted.
 const GRANTED: usize = 200;
 /// Divergent starts that are begun again with shorter steps.
-const RESTARTS: usize = 8;
+const RESTARTS: i32 = 8;
 /// Smallest scale before it is multiplied into the vector.
 const SMALLEST_SCALE: f64 = 1e-100;
 
@@ -37,12 +35,12 @@ pub(super) fn solve<R: Rows>(
     rows: &R,
     problem: &LinearProblem,
     settings: &LinearSettings,
-    start: Vec<f64>,
+    start: &[f64],
     threads: &Threads,
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
-    let mut track = Track::new(rows, problem, start.clone(), threads);
-    let mut run = Run::new(rows, problem, settings, &start);
+    let mut track = Track::new(rows, problem, start.to_vec(), threads);
+    let mut run = Run::new(rows, problem, settings, start);
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look, mut restarts) = (0, 1, 0);
     let status = loop {
@@ -63,8 +61,8 @@ pub(super) fn solve<R: Rows>(
         if !(value.is_finite() && track.offer_weights(&w, value)) {
             if settings.schedule == Schedule::Optimal && restarts < RESTARTS {
                 restarts += 1;
-                run = Run::new(rows, problem, settings, &start);
-                run.t0 *= 10_f64.powi(restarts as i32);
+                run = Run::new(rows, problem, settings, start);
+                run.t0 *= 10_f64.powi(restarts);
                 continue;
             }
             break SolverStatus::Diverged;
@@ -73,9 +71,14 @@ pub(super) fn solve<R: Rows>(
             let value = primal(rows, problem, &run.mean, threads);
             track.offer_weights(&run.mean, value);
         }
-        let implied = implied_weights(rows, problem, &run.alpha, threads);
-        track.offer_dual(&run.alpha, dual_value(problem, &run.alpha, &implied));
+        let (alpha, mut implied, dual) = feasible_dual(rows, problem, run.alpha.clone(), threads);
+        track.offer_dual(&alpha, dual);
         if settings.seen.is_none() {
+            if problem.intercept == Intercept::Free
+                && let (Some(b), Some(own)) = (implied.last_mut(), run.mean.last())
+            {
+                *b = *own;
+            }
             let value = primal(rows, problem, &implied, threads);
             track.offer_weights(&implied, value);
         }
@@ -93,41 +96,6 @@ pub(super) fn solve<R: Rows>(
         track.best.w = run.weights();
     }
     track.end(rows, problem, threads, status, n_iter)
-}
-
-/// sum a z x with b, which a free intercept does not take from there, at its balance: zero where it is not known.
-fn implied_weights<R: Rows>(
-    rows: &R,
-    problem: &LinearProblem,
-    alpha: &[f64],
-    threads: &Threads,
-) -> Vec<f64> {
-    let blocks = Blocks::new(rows, problem);
-    let d = rows.n_features();
-    let mut parts = vec![Vec::new(); blocks.len()];
-    blocks.each(threads, &mut parts, |range, part| {
-        *part = vec![0.0; d + 1];
-        add_rows(rows, problem, range.clone(), &alpha[range], part);
-    });
-    let mut sum = vec![0.0; d + 1];
-    parts.iter().for_each(|part| axpy(1.0, part, &mut sum));
-    sum
-}
-
-/// About D(a); for a free intercept less what balancing will cost.
-fn dual_value(problem: &LinearProblem, alpha: &[f64], implied: &[f64]) -> f64 {
-    let mut linear = 0.0;
-    let mut quadratic = regulariser(problem, implied);
-    for (k, a) in alpha.iter().enumerate() {
-        linear += problem.offset[k] * a;
-        quadratic += 0.5 * problem.diagonal(k) * a * a;
-    }
-    // The best multiple of the point.
-    if 2.0 * quadratic > linear && linear > 0.0 {
-        0.25 * linear * linear / quadratic
-    } else {
-        linear - quadratic
-    }
 }
 
 struct Run<'a, R> {

@@ -1,11 +1,13 @@
 //! The best points that a method has met, and whether it still gets anywhere.
 
-use super::certificate::{LinearCertificate, certify};
+use super::blocks::{Blocks, add_rows};
+use super::certificate::{LinearCertificate, certify, make_feasible};
 use super::data::Rows;
 use super::fit::Point;
 use super::interior::Outcome;
-use super::objective::primal;
+use super::objective::{primal, regulariser};
 use super::problem::LinearProblem;
+use crate::linalg::vector::axpy;
 use crate::observer::Progress;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
@@ -101,4 +103,37 @@ impl Track {
         let certificate = self.certify(rows, problem, threads);
         Outcome { point: self.best, certificate, status, n_iter }
     }
+}
+
+/// A dual point made feasible, its weights sum a z x, and its value at the best multiple.
+pub(super) fn feasible_dual<R: Rows>(
+    rows: &R,
+    problem: &LinearProblem,
+    mut alpha: Vec<f64>,
+    threads: &Threads,
+) -> (Vec<f64>, Vec<f64>, f64) {
+    make_feasible(problem, &mut alpha);
+    let blocks = Blocks::new(rows, problem);
+    let d = rows.n_features();
+    let mut parts = vec![Vec::new(); blocks.len()];
+    blocks.each(threads, &mut parts, |range, part| {
+        *part = vec![0.0; d + 1];
+        add_rows(rows, problem, range.clone(), &alpha[range], part);
+    });
+    let mut implied = vec![0.0; d + 1];
+    for part in &parts {
+        axpy(1.0, part, &mut implied);
+    }
+    let mut linear = 0.0;
+    let mut quadratic = regulariser(problem, &implied);
+    for (k, a) in alpha.iter().enumerate() {
+        linear += problem.offset[k] * a;
+        quadratic += 0.5 * problem.diagonal(k) * a * a;
+    }
+    let value = if 2.0 * quadratic > linear && linear > 0.0 {
+        0.25 * linear * linear / quadratic
+    } else {
+        linear - quadratic
+    };
+    (alpha, implied, value)
 }

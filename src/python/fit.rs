@@ -26,6 +26,8 @@ type Vectors<'py> = (
 
 /// Megabytes, as users count them.
 pub(super) const MEGABYTE: f64 = 1e6;
+/// What every fit may use for kernel entries, however little it is allowed: less would refuse problems of a few rows.
+pub(super) const LEAST_BYTES: f64 = 16.0 * MEGABYTE;
 
 /// The settings of the solver that was asked for.
 pub(super) fn settings(
@@ -106,7 +108,7 @@ pub(super) fn fit_kernel_py<'py>(
     let start = Vector::optional("start", start)?;
     let kernel = Kernel::parse(kernel, gamma, degree, coef0)?;
     let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
-    let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
+    let limits = Limits { max_time, cache_bytes: Some((cache_size * MEGABYTE).max(LEAST_BYTES)) };
     let (n, d) = x.shape();
     let (values, signs, upper) = (x.values()?, signs.values()?, upper.values()?);
     let start = start.as_ref().map(Vector::values).transpose()?;

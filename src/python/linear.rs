@@ -126,7 +126,12 @@ fn loss(name: &str) -> Result<Loss> {
     name = "fit_linear",
     signature = (X, targets, weights, *, epsilon, loss, intercept, intercept_scaling, options, start, max_time, n_threads, observer=None)
 )]
-#[allow(clippy::too_many_arguments, clippy::type_complexity, non_snake_case)] // the arguments of one call from Python
+#[allow(
+    clippy::too_many_arguments,
+    clippy::type_complexity,
+    clippy::needless_pass_by_value,
+    non_snake_case
+)] // the arguments of one call from Python
 pub(super) fn fit_linear_py<'py>(
     py: Python<'py>,
     X: &Bound<'py, PyAny>,

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arrays::{Matrix, Vector};
-use super::fit::{MEGABYTE, held_matrix, settings};
+use super::fit::{LEAST_BYTES, MEGABYTE, held_matrix, settings};
 use super::progress::PyObserver;
 use super::record::{record, records};
 use crate::encoding::Encoding;
@@ -95,7 +95,7 @@ pub(super) fn fit_problem_py<'py>(
     let encoding = Encoding::parse(problem, parameter)?;
     let kernel = parse_kernel(kernel, gamma, degree, coef0)?;
     let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
-    let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
+    let limits = Limits { max_time, cache_bytes: Some((cache_size * MEGABYTE).max(LEAST_BYTES)) };
     let training = Training { encoding, settings: &settings, limits };
     let (shape, values) = (x.shape(), x.values()?);
     let (targets, upper) = (targets.values()?, upper.values()?);
@@ -154,7 +154,7 @@ pub(super) fn fit_pairs_py<'py>(
     let encoding = Encoding::parse(problem, parameter)?;
     let kernel = parse_kernel(kernel, gamma, degree, coef0)?;
     let settings = settings(solver, tol, max_iter, selection, shrinking, seed)?;
-    let limits = Limits { max_time, cache_bytes: Some(cache_size * MEGABYTE) };
+    let limits = Limits { max_time, cache_bytes: Some((cache_size * MEGABYTE).max(LEAST_BYTES)) };
     let training = Training { encoding, settings: &settings, limits };
     let (shape, values) = (x.shape(), x.values()?);
     let hint = start.as_ref().map(Matrix::values).transpose()?;

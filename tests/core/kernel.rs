@@ -255,8 +255,9 @@ fn sums_of_columns_are_exact_to_the_last_digit() {
 fn overflow_is_an_error_with_a_name() {
     let overflow = |values: &[f64], n: usize, kernel: Kernel| {
         let d = values.len() / n;
-        let points = Points::new(values, n, d, &kernel).unwrap();
-        match GramMatrix::compute(&points, &kernel, &Threads::new(1), || true) {
+        let made = Points::new(values, n, d, &kernel)
+            .and_then(|points| GramMatrix::compute(&points, &kernel, &Threads::new(1), || true));
+        match made {
             Err(Error::KernelOverflow { kernel, largest }) => (kernel, largest),
             other => panic!("expected an overflow, got {other:?}"),
         }
@@ -265,13 +266,19 @@ fn overflow_is_an_error_with_a_name() {
     assert!(name == "linear" && largest >= 1e140);
     let (name, _) = overflow(&[1e200, 1.0], 2, Kernel::Linear);
     assert_eq!(name, "linear");
-    // inf - inf on the way gives NaN, which no comparison must swallow.
-    let (name, _) = overflow(&[1e200, -1e200, 1e200, 1e200], 2, Kernel::Linear);
-    assert_eq!(name, "linear");
+    // Where a square overflows, inf - inf on the way gives NaN, which a bounded kernel would turn into an ordinary number.
+    for (kernel, expected) in [
+        (Kernel::Linear, "linear"),
+        (Kernel::Rbf { gamma: 1.0 }, "RBF"),
+        (Kernel::Sigmoid { gamma: 1.0, coef0: 0.0 }, "sigmoid"),
+    ] {
+        let (name, _) = overflow(&[1e200, -1e200, 1e200, 1e200], 2, kernel);
+        assert_eq!(name, expected);
+    }
     let (name, _) =
         overflow(&[1e5, 2.0], 2, Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree: 40 });
     assert_eq!(name, "polynomial");
-    // Kernels with bounded values do not overflow, whatever the data.
+    // Kernels with bounded values do not overflow as long as squares do not.
     for kernel in [Kernel::Rbf { gamma: 1.0 }, Kernel::Laplacian { gamma: 1.0 }] {
         let x = [1e100, -1e100, 0.0];
         let k = gram(&Points::new(&x, 3, 1, &kernel).unwrap(), &kernel, 1);

@@ -13,6 +13,7 @@ mod common;
 mod encoding;
 mod kernel;
 mod layering;
+mod linear;
 mod monitor;
 mod phases;
 mod problem;

@@ -160,6 +160,21 @@ fn a_time_limit_holds_while_the_kernel_is_computed() {
     .unwrap();
     assert_eq!(fit.info.status, SolverStatus::MaxTime);
     assert_eq!(fit.x, vec![0.0; n]);
+    // At zero the certificate needs no kernel: the primal value is the loss of all points, the dual value 0.
+    assert_eq!(fit.certificate.dual_objective, 0.0);
+    assert_eq!(fit.certificate.primal_objective, n as f64);
+    let started = DualProblem::classification(&[1.0, -1.0], &[1.0; 2], Some(&[0.5; 2])).unwrap();
+    let points = Points::new(&x[..2 * d], 2, d, &kernel).unwrap();
+    let fit = fit_points(
+        &points,
+        &kernel,
+        &started,
+        &CmuSettings::default(),
+        &limits,
+        &Threads::new(1),
+        &mut NoObserver,
+    )
+    .unwrap();
     assert!(fit.certificate.duality_gap.is_nan(), "nothing is known, so nothing may be claimed");
 }
 

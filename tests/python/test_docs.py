@@ -13,7 +13,14 @@ import exactsvm
 MODULES = sorted(
     {"exactsvm"} | {m.name for m in pkgutil.iter_modules(exactsvm.__path__, "exactsvm.")}
 )
-CALLABLES = [exactsvm.SVC, exactsvm.solve_dual, exactsvm.pairwise_kernel, exactsvm.verify]
+CALLABLES = [
+    exactsvm.SVC,
+    exactsvm.LinearSVC,
+    exactsvm.LinearSVR,
+    exactsvm.solve_dual,
+    exactsvm.pairwise_kernel,
+    exactsvm.verify,
+]
 
 
 @pytest.mark.parametrize("name", [m for m in MODULES if m != "exactsvm._core"])
