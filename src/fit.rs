@@ -160,7 +160,8 @@ pub(crate) fn fit_points_in(
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     let convex = kernel.is_positive_semidefinite();
-    if n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
+    let hold = !matches!(method, Method::Cmu(settings) if !settings.hold);
+    if !hold || n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
         let solution = match method {
             Method::Cmu(settings) => {
