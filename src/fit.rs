@@ -79,6 +79,33 @@ impl Method<'_> {
     }
 }
 
+/// The settings of a solver, held.
+#[derive(Clone, Debug)]
+pub enum Settings {
+    /// Of the cycling method.
+    Cmu(CmuSettings),
+    /// Of the alternating-direction method.
+    Smo(SmoSettings),
+}
+
+impl Settings {
+    /// The solver with these settings.
+    pub fn method(&self) -> Method<'_> {
+        match self {
+            Self::Cmu(settings) => settings.into(),
+            Self::Smo(settings) => settings.into(),
+        }
+    }
+
+    /// The same with another tolerance.
+    pub(crate) fn with_tol(&self, tol: f64) -> Self {
+        match self {
+            Self::Cmu(settings) => Self::Cmu(CmuSettings { tol, ..settings.clone() }),
+            Self::Smo(settings) => Self::Smo(SmoSettings { tol, ..settings.clone() }),
+        }
+    }
+}
+
 /// A solved problem.
 #[derive(Clone, Debug)]
 pub struct Fit {
@@ -103,7 +130,22 @@ pub fn fit_points<'s>(
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    let method = method.into();
+    let (method, mut buffer) = (method.into(), Vec::new());
+    fit_points_in(&mut buffer, points, kernel, problem, method, limits, threads, observer)
+}
+
+/// As [`fit_points`], with memory for the matrix that is used again from fit to fit.
+#[allow(clippy::too_many_arguments)] // those of fit_points and one
+pub(crate) fn fit_points_in(
+    buffer: &mut Vec<f64>,
+    points: &Points<'_>,
+    kernel: &Kernel,
+    problem: &DualProblem,
+    method: Method<'_>,
+    limits: &Limits,
+    threads: &Threads,
+    observer: &mut dyn Observer,
+) -> Result<Fit> {
     method.validate()?;
     let n = points.len();
     if n == 0 || !problem.len().is_multiple_of(n) {
@@ -118,7 +160,8 @@ pub fn fit_points<'s>(
     let mut monitor = Monitor::new(observer, limits.max_time);
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     let convex = kernel.is_positive_semidefinite();
-    if n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
+    let hold = !matches!(method, Method::Cmu(settings) if !settings.hold);
+    if !hold || n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
         let solution = match method {
             Method::Cmu(settings) => {
@@ -132,29 +175,47 @@ pub fn fit_points<'s>(
         return finish(&mut source, linear, problem, method.tol(), solution, &monitor);
     }
     let starting = || Progress::starting(method.name(), 0);
-    let gram = GramMatrix::compute(points, kernel, threads, || monitor.poll(starting).is_none())?;
+    let memory = std::mem::take(buffer);
+    let gram = GramMatrix::compute_in(memory, points, kernel, threads, || {
+        monitor.poll(starting).is_none()
+    })?;
     let kernel_seconds = monitor.elapsed();
     let Some(gram) = gram else {
         let status = monitor.poll(starting).unwrap_or(SolverStatus::Stopped);
         return Ok(untouched(problem, status, &monitor));
     };
-    let mut source = HeldColumns::new(&gram, threads);
-    let mut solution = match method {
-        Method::Cmu(settings) if problem.len() == n => {
-            cmu::solve(&gram, problem, settings, convex, threads, &mut monitor)?
-        }
-        // Several variables a point share its column.
-        Method::Cmu(settings) => {
-            large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
-        }
-        Method::Smo(settings) => smo::solve(&mut source, problem, settings, convex, &mut monitor)?,
-    };
+    let mut solution = solve_held(&gram, problem, method, convex, budget, threads, &mut monitor)?;
     solution.info.n_kernel_columns = n;
     solution.info.seconds.kernel += kernel_seconds;
-    finish(&mut source, linear, problem, method.tol(), solution, &monitor)
+    let mut source = HeldColumns::new(&gram, threads);
+    let fit = finish(&mut source, linear, problem, method.tol(), solution, &monitor);
+    *buffer = gram.into_values();
+    fit
 }
 
-/// Solves a problem on a matrix that the caller holds.
+/// Several variables a point share its column.
+fn solve_held(
+    gram: &GramMatrix<'_>,
+    problem: &DualProblem,
+    method: Method<'_>,
+    convex: bool,
+    budget: usize,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Result<Solution> {
+    let mut source = HeldColumns::new(gram, threads);
+    match method {
+        Method::Cmu(settings) if problem.len() == gram.len() => {
+            cmu::solve(gram, problem, settings, convex, threads, monitor)
+        }
+        Method::Cmu(settings) => {
+            large::solve(&mut source, problem, settings, convex, budget, threads, monitor)
+        }
+        Method::Smo(settings) => smo::solve(&mut source, problem, settings, convex, monitor),
+    }
+}
+
+/// Solves a problem on a matrix that the caller holds; several variables a point as in [`fit_points`].
 ///
 /// # Errors
 /// If the input is not valid.
@@ -166,13 +227,17 @@ pub fn fit_matrix<'s>(
     threads: &Threads,
     observer: &mut dyn Observer,
 ) -> Result<Fit> {
-    let mut monitor = Monitor::new(observer, limits.max_time);
     let method = method.into();
+    if gram.is_empty() || !problem.len().is_multiple_of(gram.len()) {
+        return Err(Error::Shape {
+            argument: "matrix",
+            expected: format!("as many rows as variables ({}), or a share of them", problem.len()),
+            got: gram.len().to_string(),
+        });
+    }
+    let mut monitor = Monitor::new(observer, limits.max_time);
+    let solution = solve_held(gram, problem, method, false, usize::MAX, threads, &mut monitor)?;
     let mut source = HeldColumns::new(gram, threads);
-    let solution = match method {
-        Method::Cmu(settings) => cmu::solve(gram, problem, settings, false, threads, &mut monitor)?,
-        Method::Smo(settings) => smo::solve(&mut source, problem, settings, false, &mut monitor)?,
-    };
     finish(&mut source, None, problem, method.tol(), solution, &monitor)
 }
 

@@ -31,6 +31,7 @@
 pub mod certificate;
 pub mod cholesky;
 pub mod cmu;
+pub mod encoding;
 pub mod error;
 pub mod fit;
 mod gradient;
@@ -42,23 +43,28 @@ pub mod linear;
 pub mod model;
 pub mod observer;
 mod pair;
+pub mod pairs;
 pub mod problem;
 pub mod smo;
 pub mod solution;
 pub mod status;
 pub mod threads;
+pub mod train;
 
 #[cfg(feature = "python")]
 mod python;
 
 pub use certificate::{Certificate, certify};
 pub use cmu::CmuSettings;
+pub use encoding::{Encoding, Model};
 pub use error::{Error, Result};
 pub use info::{Info, Seconds};
 pub use kernel::{GramMatrix, Kernel, Points};
 pub use observer::{Control, Monitor, NoObserver, Observer, Progress};
+pub use pairs::{Classes, PairFits, train_pairs};
 pub use problem::{BoundState, DualProblem, DualProblemParts};
 pub use smo::{Selection, SmoSettings};
 pub use solution::Solution;
 pub use status::SolverStatus;
 pub use threads::Threads;
+pub use train::{Source, Trained, Training, train};

@@ -56,6 +56,9 @@ pub enum Control {
 pub trait Observer {
     /// Looks at the progress and decides.
     fn observe(&mut self, progress: &Progress) -> Control;
+
+    /// Learns how many of several problems are solved; the next progress is the sum over these.
+    fn solved(&mut self, _solved: usize, _all: usize) {}
 }
 
 /// Watches nothing.
@@ -102,6 +105,11 @@ impl<'a> Monitor<'a> {
     /// Keeps this many seconds of the time limit for what comes after the solver.
     pub fn reserve(&mut self, seconds: f64) {
         self.reserve = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    }
+
+    /// Passes on how many of several problems are solved.
+    pub fn tell_solved(&mut self, solved: usize, all: usize) {
+        self.observer.solved(solved, all);
     }
 
     /// Seconds since the start.

@@ -4,6 +4,7 @@
 //! changes nothing but the time. Pools are kept between calls: starting threads costs more than a small fit.
 
 use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -48,6 +49,39 @@ impl Threads {
             pools.insert(key, Arc::clone(pool));
         }
         Self { pool }
+    }
+
+    /// How many threads there are.
+    pub fn len(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    /// Whether the calling thread is the only one.
+    pub fn is_empty(&self) -> bool {
+        self.len() <= 1
+    }
+
+    /// Runs `work` on `n` threads of the pool while `watch` runs on the calling one, which receives what they send and sees the end
+    /// of it when all are done. Without a pool nothing works.
+    pub(crate) fn beside<M: Send, R>(
+        &self,
+        n: usize,
+        work: impl Fn(&Sender<M>) + Sync,
+        watch: impl FnOnce(Receiver<M>) -> R,
+    ) -> R {
+        let (sender, receiver) = channel();
+        let Some(pool) = &self.pool else {
+            drop(sender);
+            return watch(receiver);
+        };
+        pool.in_place_scope(|scope| {
+            for _ in 0..n {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move |_| work(&sender));
+            }
+            drop(sender);
+            watch(receiver)
+        })
     }
 
     /// Calls `f(k, chunk)` for the chunks of `data`, on several threads if `parallel`.

@@ -1,20 +1,20 @@
-"""What the kernel estimators share: parameter checks, the call of the solver, its outcome."""
+"""What the kernel estimators share: parameters, the way from data to a fitted model, prediction."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exactsvm import _core
 from exactsvm._certificate import Certificate
-from exactsvm._kernels import KernelSettings
+from exactsvm._data import Floats, Rows, canonical
+from exactsvm._kernels import KernelSettings, resolve_gamma, symmetrised
 from exactsvm._parameters import (
     KERNELS,
     check_callback,
@@ -24,50 +24,76 @@ from exactsvm._parameters import (
     check_limits,
     check_number,
     check_verbose,
-    refuse,
 )
-from exactsvm._progress import Callback, Progress
-from exactsvm._solvers import SOLVERS, resolve_seed, resolve_solver
+from exactsvm._prediction import Model
+from exactsvm._progress import Callback
+from exactsvm._solve import Limits, Solved, Task, solve
+from exactsvm._solvers import SOLVERS
+from exactsvm._status import warn_unless_optimal
+from exactsvm._targets import Kept, check_sample_weight
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
-Floats = NDArray[np.float64]
 Kernel = str | Callable[[Any, Any], Any]
 
 _KERNEL_CHOICES = (*KERNELS, "precomputed")
 
 
-class Solved(NamedTuple):
-    """Outcome of one dual problem."""
+class Encoded(NamedTuple):
+    """A task for the rows that are left, which they are, and the attributes that tell of it."""
 
-    alpha: Floats
-    multipliers: Floats
-    certificate: Certificate
-    interrupted: bool
+    task: Task
+    kept: Kept
+    attributes: dict[str, Any]
 
 
 class BaseKernelSVM(BaseEstimator):
-    """Base of the estimators that solve a kernelised dual problem."""
+    """Base of the estimators that solve a kernelised dual problem.
 
-    C: float
-    kernel: Kernel
-    degree: int
-    gamma: float | str
-    coef0: float
-    shrinking: bool
-    tol: float
-    cache_size: float
-    verbose: int | bool
-    max_iter: int
-    random_state: Any
-    solver: str
-    max_time: float | None
-    n_jobs: int | None
-    callback: Callback | None
-    warm_start: bool
+    A subclass says what its problem is (`_encode`) and what its fitted numbers are called
+    (`_describe`).
+    """
+
+    dual_coef_: Rows
+    intercept_: Floats
+    certificates_: Sequence[Certificate]
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel,
+        degree: int,
+        gamma: float | str,
+        coef0: float,
+        shrinking: bool,
+        tol: float,
+        cache_size: float,
+        verbose: int | bool,
+        max_iter: int,
+        solver: str,
+        max_time: float | None,
+        n_jobs: int | None,
+        callback: Callback | None,
+        warm_start: bool,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.warm_start = warm_start
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.sparse = not self._is_precomputed
         return tags
 
     @property
@@ -76,7 +102,6 @@ class BaseKernelSVM(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Check every parameter before any work is done."""
-        check_number("C", self.C, "a number > 0 (infinity allowed)", above=0.0, infinite=True)
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, _KERNEL_CHOICES)
         check_kernel_parameters(self.gamma, self.degree, self.coef0)
@@ -88,101 +113,144 @@ class BaseKernelSVM(BaseEstimator):
         check_callback(self.callback)
         check_n_jobs(self.n_jobs)
         check_choice("solver", self.solver, SOLVERS)
-        if self.random_state is not None:
-            check_random_state(self.random_state)
+        for name, check in _OPTIONAL_CHECKS.items():
+            if hasattr(self, name):
+                check(getattr(self, name))
 
-    def _solve(self, X: Floats, signs: Floats, upper: Floats, start: Floats | None) -> Solved:
-        """Solve the dual of C-support vector classification on the rows of X.
+    def _encode(self, targets: NDArray[Any] | None, n: int, weights: Floats | None) -> Encoded:
+        raise NotImplementedError
 
-        X is the kernel matrix if the kernel is precomputed.
-        """
-        limits: dict[str, Any] = {
-            "tol": float(self.tol),
-            "max_iter": int(self.max_iter),
-            "max_time": None if self.max_time in (None, math.inf) else float(self.max_time),
-            "n_threads": resolve_n_jobs(self.n_jobs),
-            "solver": resolve_solver(self.solver),
-            "shrinking": bool(self.shrinking),
-            "seed": resolve_seed(self.random_state),
-        }
-        with Progress(check_verbose(self.verbose), self.callback, limits["tol"]) as progress:
-            limits["observer"] = progress.observer
-            if self._is_precomputed or callable(self.kernel):
-                matrix = self._kernel_matrix(X, X) if callable(self.kernel) else X
-                ones = np.ones(len(signs))
-                alpha, _, multipliers, record = _core.solve_dual(
-                    matrix, signs, ones, upper, None, start, signed=False, **limits
-                )
-            else:
-                alpha, _, multipliers, record = _core.fit_kernel(
-                    X,
-                    signs,
-                    upper,
-                    **self._kernel_settings()._asdict(),
-                    cache_size=float(self.cache_size),
-                    start=start,
-                    **limits,
-                )
-            certificate = Certificate.from_record(record)
-            if progress.interrupted and not certificate.is_optimal:
-                certificate = replace(certificate, status="interrupted")
-            progress.conclude(certificate)
-        interrupted = progress.interrupted or certificate.status == "interrupted"
-        return Solved(alpha, multipliers, certificate, interrupted)
-
-    def _kernel_settings(self) -> KernelSettings:
-        return KernelSettings(str(self.kernel), self._gamma, int(self.degree), float(self.coef0))
-
-    def _kernel_matrix(self, rows: Floats, columns: Floats) -> Floats:
-        """Evaluate a kernel given as a function."""
-        assert callable(self.kernel)
-        values: Floats = check_array(
-            self.kernel(rows, columns), dtype=np.float64, order="C", input_name="kernel(X, Y)"
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **reading: Any
+    ) -> Self:
+        """Train: check, encode, solve, keep. `reading` are options of `validate_data` for y."""
+        self._check_parameters()
+        data = (X, y) if self.__sklearn_tags__().target_tags.required else (X,)
+        accept = False if self._is_precomputed else "csr"
+        read = validate_data(
+            self, *data, dtype=np.float64, order="C", accept_sparse=accept, **reading
         )
-        if values.shape != (len(rows), len(columns)):
-            expected = f"a function whose result has shape {(len(rows), len(columns))}"
-            refuse("kernel", expected, values.shape)
-        return values
-
-    def _decision_values(self, X: Floats, dual_coef: Floats, intercept: float) -> Floats:
-        """Decision values of one two-class problem at the rows of X."""
-        if len(dual_coef) == 0:  # stopped before the first step
-            return np.full(len(X), intercept)
+        points, targets = read if isinstance(read, tuple) else (read, None)
+        shape = points.shape
+        weights = check_sample_weight(sample_weight, shape[0])
         if self._is_precomputed:
-            return np.asarray(X[:, self.support_] @ dual_coef + intercept)
-        if callable(self.kernel):
-            matrix = self._kernel_matrix(X, self.support_vectors_)
-            return np.asarray(matrix @ dual_coef + intercept)
-        return _core.decision_function(
-            X,
+            if shape[0] != shape[1]:
+                raise ValueError(f"X must be a square kernel matrix; got shape {shape}")
+            points = symmetrised(points, X)
+        task, kept, attributes = self._encode(targets, shape[0], weights)
+
+        points = self._rows(canonical(points), kept)
+        gamma = 0.0 if self._is_precomputed else resolve_gamma(self.gamma, points)
+        hint = self._last_coefficients(shape[0], task, kept) if self.warm_start else None
+        limits = Limits.of(self)
+        solved = solve(points, task, self._settings(gamma), hint, limits)
+
+        self._gamma = gamma
+        self.shape_fit_ = shape
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._keep(solved, points, task, kept)
+        if solved.interrupted:
+            raise KeyboardInterrupt
+        failed = solved.not_optimal
+        if failed is not None:
+            warn_unless_optimal(failed, self.tol, stacklevel=3)
+        return self
+
+    def _rows(self, points: Rows, kept: Kept) -> Rows:
+        if isinstance(kept, slice):
+            return points
+        return points[np.ix_(kept, kept)] if self._is_precomputed else points[kept]
+
+    def _settings(self, gamma: float) -> KernelSettings:
+        kernel: Any = self.kernel
+        return KernelSettings(kernel, gamma, int(self.degree), float(self.coef0))
+
+    def _keep(self, solved: Solved, points: Rows, task: Task, kept: Kept) -> None:
+        """Set the fitted attributes that describe the solution."""
+        chosen = np.flatnonzero(solved.coefficients.any(axis=0))
+        groups = np.zeros(len(chosen), np.int64) if task.codes is None else task.codes[chosen]
+        chosen = chosen[np.argsort(groups, kind="stable")]
+        original = chosen if isinstance(kept, slice) else kept[chosen]
+        dual_coef: Rows = np.ascontiguousarray(solved.coefficients[:, chosen])
+        self.support_ = original.astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if self._is_precomputed else points[chosen]
+        self.n_support_ = np.bincount(groups, minlength=task.n_classes).astype(np.int32)
+        if sparse.issparse(points):
+            self.support_vectors_ = sparse.csr_matrix(self.support_vectors_)
+            dual_coef = sparse.csr_matrix(dual_coef)
+        self.dual_coef_ = dual_coef
+        self.intercept_ = solved.biases
+        self.fit_status_ = 0 if solved.not_optimal is None else 1
+        self.certificates_ = solved.certificates
+        self.certificate_ = solved.worst
+        self._describe(solved)
+
+    def _describe(self, solved: Solved) -> None:
+        """Set what is called differently from class to class."""
+        self.n_iter_: Any = int(solved.n_iter[0])
+
+    def _last_coefficients(self, n: int, task: Task, kept: Kept) -> Floats | None:
+        """Coefficients of the last fit at the rows that are kept, if it had n rows."""
+        if getattr(self, "shape_fit_", (0,))[0] != n:
+            return None
+        last = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
+        if last.shape[0] != task.n_rows_of_coefficients:
+            return None
+        coefficients = np.zeros((last.shape[0], n))
+        coefficients[:, self.support_] = last
+        return coefficients[:, kept]
+
+    def _read_rows(self, X: ArrayLike) -> Rows:
+        """Check rows to predict. Of a kernel matrix the columns of the support vectors suffice."""
+        check_is_fitted(self)
+        if self._is_precomputed:
+            n_columns = getattr(X, "shape", (0, 0))[-1]
+            if n_columns == len(self.support_) != self.n_features_in_:
+                return check_array(X, dtype=np.float64, order="C", input_name="X")
+            points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+            return np.ascontiguousarray(points[:, self.support_])
+        points = validate_data(
+            self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False
+        )
+        return canonical(points)
+
+    def _values(self, X: ArrayLike) -> Floats:
+        """Decision values at rows of any form, of shape (n,) or (n, n_pairs)."""
+        points = self._read_rows(X)
+        return self._model().values(points)
+
+    def _model(self) -> Model:
+        return Model(
+            self._settings(self._gamma),
             self.support_vectors_,
-            dual_coef,
-            intercept,
-            **self._kernel_settings()._asdict(),
-            n_threads=resolve_n_jobs(self.n_jobs),
+            self.dual_coef_,
+            self.intercept_,
+            self.n_support_,
+            float(self.cache_size),
+            resolve_n_jobs(self.n_jobs),
         )
 
+    @property
+    def coef_(self) -> Rows:
+        """Weights of the features, one row a decision function; only for a linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is defined for a linear kernel only")
+        return self._model().weights()
 
-def feasible_start(alpha: Floats, signs: Floats, upper: Floats) -> Floats | None:
-    """Return the coefficients moved into the box and onto the equality, None if nothing is left.
 
-    The heavier class is scaled down to the weight of the lighter one, and what rounding leaves of
-    sum signs * alpha is taken from its largest coefficient.
-    """
-    start = np.clip(alpha, 0.0, upper)
-    positive = signs > 0.0
-    plus, minus = math.fsum(start[positive]), math.fsum(start[~positive])
-    if min(plus, minus) <= 0.0 or not math.isfinite(plus + minus):
-        return None
-    heavier = positive if plus > minus else ~positive
-    if plus != minus:
-        start[heavier] *= min(plus, minus) / max(plus, minus)
-    # Scaling down left room below the bounds; each pass removes all but the rounding of one number.
-    side = np.flatnonzero(heavier)
-    at = side[np.argmax(start[side])]
-    for _ in range(3):
-        excess = math.fsum(signs * start)
-        if excess == 0.0:
-            break
-        start[at] = min(max(start[at] - signs[at] * excess, 0.0), upper[at])
-    return start
+_OPTIONAL_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "C": lambda C: check_number(
+        "C", C, "a number > 0 (infinity allowed)", above=0.0, infinite=True
+    ),
+    "epsilon": lambda epsilon: check_number("epsilon", epsilon, "a finite number >= 0", least=0.0),
+    "nu": lambda nu: check_fraction("nu", nu),
+    "random_state": lambda state: None if state is None else check_random_state(state),
+}
+
+
+def check_fraction(name: str, value: object) -> None:
+    """Check a number above 0, at most 1."""
+    expected = "a number > 0 and <= 1"
+    if check_number(name, value, expected, above=0.0) > 1.0:
+        raise ValueError(f"{name} must be {expected}; got {value!r}")

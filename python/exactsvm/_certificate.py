@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
 
 OPTIMAL = frozenset({"optimal", "optimal_to_precision"})
 
@@ -115,6 +117,15 @@ class Certificate:
             values["duality_gap"] = values["relative_gap"] = math.nan
         return cls(**values)
 
+    @classmethod
+    def unknown(cls) -> Certificate:
+        """Return the certificate of a model of which nothing is known."""
+        record: dict[str, Any] = {field.name: math.nan for field in dataclasses.fields(cls)}
+        record |= {name: 0 for name in record if name.startswith("n_")}
+        return cls(
+            **{**record, "bias_interval": (), "seconds": {}, "status": "unknown", "solver": "none"}
+        )
+
     @property
     def is_optimal(self) -> bool:
         """True if the status is "optimal" or "optimal_to_precision"."""
@@ -144,3 +155,60 @@ class Certificate:
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Certificate))
+
+
+class Certificates(Sequence[Certificate]):
+    """The certificates of many problems, kept as arrays and made when asked for."""
+
+    def __init__(self, records: Mapping[str, Any]) -> None:
+        self._records = dict(records)
+        n = len(self._records["status"])
+        self._records["bias_interval"] = np.reshape(self._records["bias_interval"], (n, -1, 2))
+
+    def __len__(self) -> int:
+        return len(self._records["status"])
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Certificate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | tuple[Certificate, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there are {len(self)} certificates; got index {index}")
+        record = {
+            name: values[index] for name, values in self._records.items() if name != "seconds"
+        }
+        record = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in record.items()
+        }
+        seconds = self._records["seconds"]
+        record["seconds"] = {phase: float(spent[index]) for phase, spent in seconds.items()}
+        return Certificate.from_record(record)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificates) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(len(self))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} certificates>"
+
+    def worst(self) -> Certificate:
+        """Return the one with the largest relative gap; what claims no gap counts as infinite."""
+        gaps = self._records["relative_gap"]
+        return self[int(np.argmax(np.where(np.isnan(gaps), np.inf, gaps)))]
+
+    def not_optimal(self) -> list[int]:
+        """Return the numbers of the problems that were not solved."""
+        return [k for k, status in enumerate(self._records["status"]) if status not in OPTIMAL]
+
+    @property
+    def n_steps(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Iterations of each problem, in the solver's unit."""
+        name = "n_pair_steps" if "smo" in self._records["solver"] else "n_cycles"
+        steps: np.ndarray[Any, np.dtype[np.int64]] = self._records[name]
+        return steps

@@ -29,6 +29,9 @@ __all__ = [
     "decision_function",
     "fit_kernel",
     "fit_linear",
+    "fit_pairs",
+    "fit_problem",
+    "pair_decisions",
     "pairwise_kernel",
     "profile",
     "solve_dual",
@@ -59,6 +62,65 @@ def fit_kernel(
     seed: int = 0,
 ) -> tuple[_Floats, _Floats, _Floats, _Record]:
     """Train on the rows of X: (alpha (n,), gradient (n,), multipliers (1,), certificate)."""
+
+def fit_problem(
+    X: _Floats,
+    problem: str,
+    targets: _Floats,
+    upper: _Floats,
+    parameter: float,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    cache_size: float,
+    n_threads: int,
+    start: _Floats | None = None,
+    observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
+) -> tuple[_Floats, dict[str, Any], _Record]:
+    """Train one model: (coefficients (n,), its bias, scale, epsilon and x, certificate).
+
+    `problem` is "c_svc", "nu_svc", "epsilon_svr", "nu_svr" or "one_class"; `targets` are signs or
+    numbers, `upper` the bounds C w (w for "nu_svc" and "one_class"), `parameter` is epsilon or nu.
+    X is the kernel matrix if `kernel` is "precomputed".
+    """
+
+def fit_pairs(
+    X: _Floats,
+    problem: str,
+    codes: NDArray[np.int64],
+    n_classes: int,
+    upper: _Floats,
+    parameter: float,
+    *,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    tol: float,
+    max_iter: int,
+    max_time: float | None,
+    cache_size: float,
+    n_threads: int,
+    start: _Floats | None = None,
+    observer: _Observer | None = None,
+    solver: str = "cmu",
+    selection: str = "greedy",
+    shrinking: bool = True,
+    seed: int = 0,
+) -> tuple[_Floats, _Floats, _Record]:
+    """Train a model for each pair of classes: (coefficients (n_classes - 1, n), biases, records).
+
+    `problem` is "c_svc" or "nu_svc". The records are one dict with an array for each field.
+    """
 
 def fit_linear(
     X: Any,
@@ -154,3 +216,22 @@ def decision_function(
     n_threads: int,
 ) -> _Floats:
     """Decision values (n,): sum of dual_coef times kernel values, plus the intercept."""
+
+def pair_decisions(
+    X: _Floats,
+    support_vectors: _Floats | None,
+    dual_coef: _Floats,
+    intercept: _Floats,
+    n_support: list[int],
+    *,
+    votes: bool,
+    kernel: str,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    n_threads: int,
+) -> _Floats:
+    """Decision values (n, n_pairs), or votes and sums of values (n, 2 n_classes).
+
+    For a precomputed kernel X holds the kernel values with the support vectors, which are None.
+    """

@@ -1,13 +1,14 @@
 """Kernel settings, and kernel matrices as a public function."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 
 from exactsvm import _core
-from exactsvm._parameters import KERNELS, check_choice, check_kernel_parameters
+from exactsvm._parameters import KERNELS, check_choice, check_kernel_parameters, refuse
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 
@@ -20,15 +21,52 @@ class KernelSettings(NamedTuple):
     coef0: float
 
 
-def resolve_gamma(gamma: float | str, X: NDArray[np.float64]) -> float:
+def variance(X: Any) -> float:
+    """Return the variance of all entries."""
+    if not sparse.issparse(X):
+        return float(X.var())
+    n = float(X.shape[0]) * float(X.shape[1])
+    mean = X.data.sum() / n
+    squares = np.square(X.data - mean).sum() + (n - len(X.data)) * mean * mean
+    return float(squares / n)
+
+
+def resolve_gamma(gamma: float | str, X: Any) -> float:
     """Return gamma as a number: "scale" is 1 / (n_features Var[X]), "auto" is 1 / n_features."""
     n_features = int(X.shape[1])
     if gamma == "auto":
         return 1.0 / n_features
     if gamma == "scale":
-        variance = float(X.var())
-        return 1.0 / (n_features * variance) if variance > 0.0 else 1.0
+        spread = variance(X)
+        return 1.0 / (n_features * spread) if spread > 0.0 else 1.0
     return float(gamma)
+
+
+def symmetrised(matrix: NDArray[np.float64], given: Any) -> NDArray[np.float64]:
+    """Return a square kernel matrix without the asymmetry that single precision has left in it.
+
+    `given` is what it was made from. Larger differences stay, for the compiled module to refuse.
+    """
+    if getattr(given, "dtype", None) not in (np.float32, np.float16):
+        return matrix
+    difference = np.abs(matrix - matrix.T).max(initial=0.0)
+    if 0.0 < difference <= 1e-5 * np.abs(matrix).max(initial=0.0):
+        return np.asarray(0.5 * (matrix + matrix.T))
+    return matrix
+
+
+def evaluate(function: Any, rows: Any, columns: Any) -> NDArray[np.float64]:
+    """Evaluate a kernel given as a function."""
+    result = function(rows, columns)
+    if sparse.issparse(result):
+        result = result.toarray()
+    values: NDArray[np.float64] = check_array(
+        result, dtype=np.float64, order="C", input_name="kernel(X, Y)"
+    )
+    shape = (rows.shape[0], columns.shape[0])
+    if values.shape != shape:
+        refuse("kernel", f"a function whose result has shape {shape}", values.shape)
+    return symmetrised(values, result) if rows is columns else values
 
 
 def pairwise_kernel(

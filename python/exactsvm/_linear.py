@@ -27,7 +27,7 @@ from exactsvm._parameters import (
 )
 from exactsvm._progress import Callback, Progress
 from exactsvm._status import warn_unless_optimal
-from exactsvm._targets import upper_bounds
+from exactsvm._targets import weighted
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 Floats = NDArray[np.float64]
@@ -241,7 +241,7 @@ def samples_of(points: Any) -> Any:
 
 def term_weights(C: float, factors: Floats | None, n: int) -> Floats:
     """Return C times the factor of each of n samples, all finite and none lost to rounding."""
-    upper = upper_bounds(C, np.ones(2), np.ones(n), factors)
+    upper = weighted(np.full(n, float(C)), factors)
     if not np.isfinite(upper).all():
         raise ValueError("C times the weights must be finite; a product of them is too large")
     if not upper[slice(None) if factors is None else factors > 0.0].all():

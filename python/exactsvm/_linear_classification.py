@@ -353,8 +353,9 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     ) -> list[Model]:
         """Train one model for two classes, else one for each class against the rest."""
         samples = samples_of(points)
-        by_class = _all_class_weights(self.class_weight, classes, labels, weights)
-        factors = by_class[np.searchsorted(classes, labels).clip(max=len(classes) - 1)]
+        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
+        by_class = class_weights(self.class_weight, classes, codes, weights)
+        factors = by_class[codes]
         if weights is not None:
             factors = factors * weights
         upper = term_weights(self.C, factors, len(labels))
@@ -381,20 +382,3 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         self.coef_ = np.stack([m.coef for m in models])
         self.intercept_ = np.array([m.intercept for m in models])
         self._keep(models)
-
-
-def _all_class_weights(
-    class_weight: Any, classes: NDArray[Any], labels: NDArray[Any], weights: Floats | None
-) -> Floats:
-    """Weight of each class, for any number of them."""
-    if len(classes) == 2:
-        signs = np.where(labels == classes[1], 1.0, -1.0)
-        return class_weights(class_weight, classes, signs, weights)
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str):
-        at = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-        counts = np.bincount(at, weights, minlength=len(classes))
-        balanced: Floats = counts.sum() / (len(classes) * counts)
-        return balanced
-    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])

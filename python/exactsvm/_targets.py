@@ -31,30 +31,48 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Floats | Non
     return weights
 
 
-def encode_two_classes(
-    y: NDArray[Any], weights: Floats | None
-) -> tuple[NDArray[Any], Floats, Kept]:
-    """Return the two labels, -1 and +1 for each row, and the rows of positive weight.
+def rows_of_weight(weights: Floats | None) -> Kept:
+    """Return the rows of positive weight, as a slice if they are all there: nothing is copied."""
+    if weights is None or weights.all():
+        return _EVERY_ROW
+    kept = np.flatnonzero(weights)
+    if len(kept) == 0:
+        raise ValueError("sample_weight must not be zero everywhere: no row or class is left")
+    return kept
 
-    The rows come as a slice if they are all there, so that nothing need be copied.
+
+def encode_classes(
+    y: NDArray[Any], weights: Floats | None
+) -> tuple[NDArray[Any], NDArray[np.int64], Kept]:
+    """Return the labels, the number of its label for each row, and the rows of positive weight.
+
+    Rows of weight zero may have any label; theirs is no class, and the number means nothing.
     """
     if y.dtype.kind not in "biuUS":  # the others are labels whatever their values
         check_classification_targets(y)
-    kept: Kept = _EVERY_ROW
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        if len(kept) == 0:
-            raise ValueError("sample_weight must not be zero everywhere: no class is left")
+    kept = rows_of_weight(weights)
     classes = np.unique(y[kept])
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"y must hold two classes; got {len(classes)} classes"
-        )
     if len(classes) < 2:
         where = "y" if weights is None else "y, where sample_weight is positive,"
-        raise ValueError(f"{where} must hold two classes; got 1 class, {classes[0]!r}")
-    return classes, np.where(y == classes[1], 1.0, -1.0), kept
+        raise ValueError(
+            f"{where} must hold two classes or more; got 1 class, {classes[0]!r}. In a grid search "
+            "or cross-validation a fold may have lost the others"
+        )
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return classes, codes.astype(np.int64), kept
+
+
+def check_nu(nu: float, sums: Floats) -> None:
+    """Check that every pair of classes has room for nu, given the sum of weights of each class.
+
+    A pair puts nu / 2 of its weight on either class, and no class takes more than its own.
+    """
+    largest = 2.0 * float(sums.min()) / float(sums.min() + sums.max())
+    if nu > largest * (1.0 + 1e-12):
+        raise ValueError(
+            f"nu={nu:g} is infeasible for classes of such different weight: nu must be at most "
+            f"{largest!r}, twice the share of the smallest class among itself and the largest"
+        )
 
 
 def check_class_weight(class_weight: object) -> None:
@@ -73,27 +91,40 @@ def check_class_weight(class_weight: object) -> None:
 def class_weights(
     class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
-    signs: Floats,
+    codes: NDArray[np.int64],
     weights: Floats | None,
 ) -> Floats:
     """Return the weight of each class; "balanced" counts sample weights as repeated rows."""
     if class_weight is None:
-        return np.ones(2)
+        return np.ones(len(classes))
     if isinstance(class_weight, str):
-        counts = np.bincount((signs > 0.0).astype(np.intp), weights, minlength=2)
-        balanced: Floats = counts.sum() / (2.0 * counts)
+        counts = np.bincount(codes, weights, minlength=len(classes))
+        balanced: Floats = counts.sum() / (len(classes) * counts)
         return balanced
     by_class: Floats = compute_class_weight(class_weight, classes=classes, y=classes)
     return by_class
 
 
-def upper_bounds(C: float, by_class: Floats, signs: Floats, weights: Floats | None) -> Floats:
+def upper_bounds(
+    C: float, by_class: Floats, codes: NDArray[np.integer[Any]], weights: Floats | None
+) -> Floats:
     """Return C times class weight times sample weight for each row.
 
     In LIBSVM's order of factors, so that its bounds and ours are equal to the last bit.
     """
-    upper: Floats = np.where(signs > 0.0, C * by_class[1], C * by_class[0])
+    upper: Floats = (C * by_class)[codes]
+    return weighted(upper, weights)
+
+
+def weighted(upper: Floats, weights: Floats | None) -> Floats:
+    """Return the bounds times the weights."""
     if weights is None:
         return upper
     # A weight of zero gives zero also for C = inf.
     return np.multiply(upper, weights, out=np.zeros(len(upper)), where=weights > 0.0)
+
+
+def check_bounds(upper: Floats) -> None:
+    """Check that no product of C and weights has vanished or overflowed."""
+    if not upper.all():
+        raise ValueError("C times the weights must be > 0; a product of them is too small")

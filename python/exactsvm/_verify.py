@@ -79,7 +79,7 @@ def verify(
     by_class = getattr(estimator, "class_weight_", None)
     if by_class is None or len(by_class) != 2:
         by_class = np.ones(2)
-    upper = upper_bounds(estimator.C, by_class, signs, weights)
+    upper = upper_bounds(estimator.C, by_class, (signs > 0.0).astype(np.intp), weights)
     alpha = _alpha(estimator, points, signs, upper)
     return Certificate.from_record(_certify(estimator, points, signs, upper, alpha))
 

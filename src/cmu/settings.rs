@@ -23,6 +23,8 @@ pub struct CmuSettings {
     pub patience: usize,
     /// Violators that join the free variables in a round on a matrix that is not held.
     pub block: usize,
+    /// Whether a matrix that fits in memory is held in full; else it is used by columns all the same.
+    pub hold: bool,
     /// Seed of the draw among them.
     pub seed: u64,
 }
@@ -39,6 +41,7 @@ impl Default for CmuSettings {
             bend: true,
             patience: 25,
             block: 1024,
+            hold: true,
             seed: 0,
         }
     }

@@ -79,11 +79,24 @@ impl<'a> GramMatrix<'a> {
         points: &Points<'_>,
         kernel: &Kernel,
         threads: &Threads,
+        proceed: impl FnMut() -> bool,
+    ) -> Result<Option<GramMatrix<'static>>> {
+        Self::compute_in(Vec::new(), points, kernel, threads, proceed)
+    }
+
+    /// As [`GramMatrix::compute`], in memory that is used again: fresh pages cost as much as the arithmetic.
+    pub(crate) fn compute_in(
+        buffer: Vec<f64>,
+        points: &Points<'_>,
+        kernel: &Kernel,
+        threads: &Threads,
         mut proceed: impl FnMut() -> bool,
     ) -> Result<Option<GramMatrix<'static>>> {
-        let mut values = zeros(points.len() * points.len());
+        let n = points.len();
+        let mut values =
+            if buffer.capacity() < n * n { zeros(n * n) } else { resized(buffer, n * n) };
         let done = fill_symmetric(&mut values, points, kernel, threads, &mut proceed)?;
-        Ok(done.then(|| GramMatrix::held(values, points.len(), points.len())))
+        Ok(done.then(|| GramMatrix::held(values, n, n)))
     }
 
     /// As [`GramMatrix::compute`], into memory that is used again.

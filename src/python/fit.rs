@@ -11,7 +11,7 @@ use super::progress::PyObserver;
 use super::record::record;
 use crate::cmu::CmuSettings;
 use crate::error::{Error, Result, check_len};
-use crate::fit::{Fit, Limits, Method, fit_matrix, fit_points};
+use crate::fit::{Fit, Limits, Settings, fit_matrix, fit_points};
 use crate::kernel::{GramMatrix, Kernel, Points};
 use crate::problem::{DualProblem, DualProblemParts};
 use crate::smo::{Selection, SmoSettings};
@@ -25,26 +25,12 @@ type Vectors<'py> = (
 );
 
 /// Megabytes, as users count them.
-const MEGABYTE: f64 = 1e6;
+pub(super) const MEGABYTE: f64 = 1e6;
 /// What every fit may use for kernel entries, however little it is allowed: less would refuse problems of a few rows.
-const LEAST_BYTES: f64 = 16.0 * MEGABYTE;
+pub(super) const LEAST_BYTES: f64 = 16.0 * MEGABYTE;
 
 /// The settings of the solver that was asked for.
-enum Settings {
-    Cmu(CmuSettings),
-    Smo(SmoSettings),
-}
-
-impl Settings {
-    fn method(&self) -> Method<'_> {
-        match self {
-            Self::Cmu(settings) => settings.into(),
-            Self::Smo(settings) => settings.into(),
-        }
-    }
-}
-
-fn settings(
+pub(super) fn settings(
     solver: &str,
     tol: f64,
     max_iter: i64,

@@ -8,6 +8,7 @@ mod linear;
 mod predict;
 mod progress;
 mod record;
+mod train;
 
 use pyo3::prelude::*;
 
@@ -21,7 +22,9 @@ mod _core {
     #[pymodule_export]
     use super::linear::fit_linear_py;
     #[pymodule_export]
-    use super::predict::{decision_function_py, pairwise_kernel_py};
+    use super::predict::{decision_function_py, pair_decisions_py, pairwise_kernel_py};
+    #[pymodule_export]
+    use super::train::{fit_pairs_py, fit_problem_py};
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]

@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 
 use super::arrays::{Matrix, Vector};
 use super::progress::PyObserver;
-use crate::error::Result;
+use super::train::parse_kernel;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Points, pairwise_kernel};
-use crate::model::decision_function;
+use crate::model::{PairModel, Wanted, decision_function, pair_decisions, pair_decisions_of};
 use crate::threads::Threads;
 
 /// Points with an origin of their own where only distances count.
@@ -103,4 +104,66 @@ pub(super) fn decision_function_py<'py>(
     })?;
     observer.finish()?;
     Ok(values.unwrap_or_default().into_pyarray(py))
+}
+
+/// Decision values of all pairs of classes at the rows of X, or votes and sums of each class; for a precomputed kernel X holds the
+/// kernel values with the support vectors.
+#[pyfunction]
+#[pyo3(
+    name = "pair_decisions",
+    signature = (X, support_vectors, dual_coef, intercept, n_support, *, votes, kernel, gamma, degree, coef0, n_threads)
+)]
+#[allow(clippy::too_many_arguments, non_snake_case)] // the keyword arguments of one call from Python
+pub(super) fn pair_decisions_py<'py>(
+    py: Python<'py>,
+    X: &Bound<'py, PyAny>,
+    support_vectors: Option<&Bound<'py, PyAny>>,
+    dual_coef: &Bound<'py, PyAny>,
+    intercept: &Bound<'py, PyAny>,
+    n_support: &Bound<'py, PyAny>,
+    votes: bool,
+    kernel: &str,
+    gamma: f64,
+    degree: i64,
+    coef0: f64,
+    n_threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let x = Matrix::new("X", X)?;
+    let support = support_vectors.map(|s| Matrix::new("support_vectors", s)).transpose()?;
+    let (coefficients, biases) =
+        (Matrix::new("dual_coef", dual_coef)?, Vector::new("intercept", intercept)?);
+    let n_support: Vec<usize> = n_support.extract()?;
+    let kernel = parse_kernel(kernel, gamma, degree, coef0)?;
+    let (n, d) = x.shape();
+    let x = x.values()?;
+    let support = match &support {
+        Some(support) => Some((support.values()?, support.shape())),
+        None => None,
+    };
+    let model = PairModel {
+        coefficients: coefficients.values()?,
+        biases: biases.values()?,
+        n_support: &n_support,
+    };
+    let wanted = if votes { Wanted::Votes } else { Wanted::Values };
+    let mut observer = PyObserver::new(None);
+    let values = py.detach(|| -> Result<Option<Vec<f64>>> {
+        let threads = Threads::new(n_threads);
+        let proceed = || observer.proceed();
+        match (kernel, support) {
+            (Some(kernel), Some((support, (m, support_d)))) => {
+                let support = around_origin(support, m, support_d, &kernel)?;
+                let x = Points::with_origin(x, n, d, &kernel, fitting(support.origin(), d))?;
+                pair_decisions(&x, &support, &model, wanted, &kernel, &threads, proceed)
+            }
+            (None, None) => pair_decisions_of(x, d, &model, wanted, &threads, proceed),
+            _ => Err(Error::Value {
+                argument: "support_vectors",
+                expected: "points, or none for a precomputed kernel",
+                got: "the other".into(),
+            }),
+        }
+    })?;
+    observer.finish()?;
+    values.unwrap_or_default().into_pyarray(py).reshape([n, model.width(wanted)])
 }

@@ -10,11 +10,12 @@ use crate::observer::{Control, Observer, Progress};
 pub(super) struct PyObserver {
     callback: Option<Py<PyAny>>,
     error: Option<PyErr>,
+    solved: Option<(usize, usize)>,
 }
 
 impl PyObserver {
     pub(super) fn new(callback: Option<Py<PyAny>>) -> Self {
-        Self { callback, error: None }
+        Self { callback, error: None, solved: None }
     }
 
     /// Raises what the callback or a signal handler raised, except for `KeyboardInterrupt` from a signal, which is a status.
@@ -47,7 +48,7 @@ impl Observer for PyObserver {
             let Some(callback) = &self.callback else {
                 return Control::Continue;
             };
-            let asked = record(py, progress)
+            let asked = record(py, progress, self.solved)
                 .and_then(|r| callback.call1(py, (r,)))
                 .and_then(|a| a.is_truthy(py));
             match asked {
@@ -60,9 +61,17 @@ impl Observer for PyObserver {
             }
         })
     }
+
+    fn solved(&mut self, solved: usize, all: usize) {
+        self.solved = Some((solved, all));
+    }
 }
 
-fn record<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDict>> {
+fn record<'py>(
+    py: Python<'py>,
+    progress: &Progress,
+    solved: Option<(usize, usize)>,
+) -> PyResult<Bound<'py, PyDict>> {
     let record = PyDict::new(py);
     record.set_item("solver", progress.solver)?;
     record.set_item("n_iter", progress.n_iter)?;
@@ -72,5 +81,9 @@ fn record<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDi
     record.set_item("n_bounded", progress.n_bounded)?;
     record.set_item("n_kernel_columns", progress.n_kernel_columns)?;
     record.set_item("elapsed", progress.elapsed)?;
+    if let Some((solved, all)) = solved {
+        record.set_item("n_solved", solved)?;
+        record.set_item("n_problems", all)?;
+    }
     Ok(record)
 }

@@ -1,11 +1,13 @@
 //! The certificate and the counters as one Python dictionary.
 
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::certificate::Certificate;
 use crate::info::Info;
 use crate::status::SolverStatus;
+use crate::train::Trained;
 
 pub(super) fn record<'py>(
     py: Python<'py>,
@@ -49,4 +51,63 @@ pub(super) fn record<'py>(
     }
     record.set_item("seconds", seconds)?;
     Ok(record)
+}
+
+/// The certificates of many problems, one array a field: a million dictionaries would take more memory than the models.
+pub(super) fn records<'py>(
+    py: Python<'py>,
+    fits: &[Trained],
+    solver: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let records = PyDict::new(py);
+    let claims = |fit: &Trained| {
+        fit.info.status != SolverStatus::Stationary && fit.info.most_negative_curvature == 0.0
+    };
+    let floats = |name: &str, of: &dyn Fn(&Trained) -> f64| {
+        let values: Vec<f64> = fits.iter().map(of).collect();
+        records.set_item(name, values.into_pyarray(py))
+    };
+    let claimed = |name: &str, of: &dyn Fn(&Certificate) -> f64| {
+        floats(name, &|fit| if claims(fit) { of(&fit.certificate) } else { f64::NAN })
+    };
+    claimed("primal_objective", &|c| c.primal_objective)?;
+    claimed("duality_gap", &|c| c.duality_gap)?;
+    claimed("relative_gap", &|c| c.relative_gap)?;
+    floats("dual_objective", &|fit| fit.certificate.dual_objective)?;
+    floats("kkt_violation", &|fit| fit.certificate.kkt_violation)?;
+    floats("equality_residual", &|fit| fit.certificate.equality_residual)?;
+    floats("box_residual", &|fit| fit.certificate.box_residual)?;
+    floats("precision_floor", &|fit| fit.certificate.precision_floor)?;
+    floats("most_negative_curvature", &|fit| fit.info.most_negative_curvature)?;
+    let counts = |name: &str, of: &dyn Fn(&Trained) -> usize| {
+        let values: Vec<i64> =
+            fits.iter().map(|fit| i64::try_from(of(fit)).unwrap_or(i64::MAX)).collect();
+        records.set_item(name, values.into_pyarray(py))
+    };
+    counts("n_cycles", &|fit| fit.info.n_cycles)?;
+    counts("n_sweeps", &|fit| fit.info.n_sweeps)?;
+    counts("n_newton_steps", &|fit| fit.info.n_newton_steps)?;
+    counts("n_pair_steps", &|fit| fit.info.n_pair_steps)?;
+    counts("n_appends", &|fit| fit.info.n_appends)?;
+    counts("n_deletes", &|fit| fit.info.n_deletes)?;
+    counts("n_dependent", &|fit| fit.info.n_dependent)?;
+    counts("n_refactorizations", &|fit| fit.info.n_refactorizations)?;
+    counts("n_kernel_columns", &|fit| fit.info.n_kernel_columns)?;
+    counts("n_cache_hits", &|fit| fit.info.n_cache_hits)?;
+    counts("n_free", &|fit| fit.certificate.n_free)?;
+    counts("n_bounded", &|fit| fit.certificate.n_bounded)?;
+    let bounds = fits.iter().flat_map(|fit| &fit.certificate.bias_intervals);
+    let bounds: Vec<f64> = bounds.flat_map(|&(low, high)| [low, high]).collect();
+    records.set_item("bias_interval", bounds.into_pyarray(py))?;
+    let status: Vec<&str> = fits.iter().map(|fit| fit.info.status.name()).collect();
+    records.set_item("status", status)?;
+    records.set_item("solver", vec![solver; fits.len()])?;
+    let phases = crate::info::Seconds::default().phases().map(|(name, _)| name);
+    let seconds = PyDict::new(py);
+    for (k, phase) in phases.into_iter().enumerate() {
+        let values: Vec<f64> = fits.iter().map(|fit| fit.info.seconds.phases()[k].1).collect();
+        seconds.set_item(phase, values.into_pyarray(py))?;
+    }
+    records.set_item("seconds", seconds)?;
+    Ok(records)
 }

@@ -10,6 +10,7 @@ mod certificate;
 mod cholesky;
 mod cmu;
 mod common;
+mod encoding;
 mod kernel;
 mod layering;
 mod linear;

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from exactsvm import Certificate, pairwise_kernel, solve_dual
-from exactsvm._base import feasible_start
+from exactsvm._solve import feasible_start
 from optimality import assert_optimal, kernel_matrix
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]

@@ -1,0 +1,84 @@
+"""Training and prediction data: rows, dense or sparse, and kernel matrices of sparse ones."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from exactsvm import _core
+from exactsvm._kernels import KernelSettings
+
+Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Any  # an array, or a matrix in CSR format: SciPy carries no types
+
+MEGABYTE = 1e6
+_BLOCK_BYTES = 32 * MEGABYTE
+
+
+def canonical(X: Rows) -> Rows:
+    """Return sparse rows with sorted indices, each once: a copy if need be, for X is the user's."""
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def dense_bytes(X: Rows) -> float:
+    """Bytes of X as an array."""
+    return 8.0 * float(X.shape[0]) * float(X.shape[1])
+
+
+def as_array(X: Rows) -> Floats:
+    """Return X as a C-contiguous array."""
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def row_blocks(n: int, bytes_per_row: float) -> list[slice]:
+    """Cut n rows into blocks of a bounded size."""
+    step = max(1, int(_BLOCK_BYTES / max(bytes_per_row, 1.0)))
+    return [slice(first, min(first + step, n)) for first in range(0, n, step)]
+
+
+def sparse_kernel(X: Rows, Y: Rows, settings: KernelSettings, n_threads: int) -> Floats:
+    """Evaluate a kernel at sparse rows by sparse products, without making them dense."""
+    values: Floats = np.empty((X.shape[0], Y.shape[0]))
+    if settings.kernel == "laplacian":
+        return _laplacian(X, Y, settings, n_threads, values)
+    transposed = Y.T.tocsc()
+    norms = [np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel() for A in (X, Y)]
+    for part in row_blocks(X.shape[0], 8.0 * Y.shape[0]):
+        block = (X[part] @ transposed).toarray()
+        if settings.kernel == "poly":
+            block = (settings.gamma * block + settings.coef0) ** settings.degree
+        elif settings.kernel == "sigmoid":
+            block = np.tanh(settings.gamma * block + settings.coef0)
+        elif settings.kernel == "rbf":
+            distance = (norms[0][part, None] + norms[1]) - 2.0 * block
+            block = np.exp(-settings.gamma * np.maximum(distance, 0.0))
+        values[part] = block
+    if X is Y and settings.kernel == "rbf":
+        np.fill_diagonal(values, 1.0)
+    return values
+
+
+def _laplacian(
+    X: Rows, Y: Rows, settings: KernelSettings, n_threads: int, values: Floats
+) -> Floats:
+    """Distances need both rows: dense blocks, in the columns that any of their rows has."""
+    n_columns = min(X.shape[1], X.nnz + Y.nnz)
+    for rows in row_blocks(X.shape[0], 8.0 * n_columns):
+        for columns in row_blocks(Y.shape[0], 8.0 * n_columns):
+            A, B = X[rows], Y[columns]
+            used = np.union1d(A.indices, B.indices)
+            if len(used) == 0:
+                used = np.arange(1)
+            values[rows, columns] = _core.pairwise_kernel(
+                as_array(A[:, used]),
+                as_array(B[:, used]),
+                **settings._asdict(),
+                n_threads=n_threads,
+            )
+    return values
