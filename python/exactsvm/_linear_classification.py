@@ -56,7 +56,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     max_iter : int, default=-1
         Largest number of epochs, -1 for no limit.
     solver : {"auto", "cmu", "ipm", "dcd", "gd", "sgd"}, default="auto"
-        "cmu" is the exact active-set method; "ipm" is a primal-dual interior-point method, exact and for up to some thousand features;
+        "cmu" is the exact active-set method on the dual; "ipm" is a primal-dual interior-point
+        method, exact and for up to some thousand features;
         "dcd" dual coordinate descent; "gd" full gradients, quasi-Newton on a smoothed loss; "sgd"
         stochastic gradients. "auto" starts with "dcd" where that is promising and hands over to
         "ipm" where that is possible. Not in scikit-learn.

@@ -29,6 +29,8 @@ pub(super) struct Watch {
     polished: f64,
     /// Cycles since the violation was first found at the floor.
     at_floor: Option<usize>,
+    /// The best point found at the floor, with its violation: noise must not lose it.
+    kept: Option<(f64, Vec<f64>)>,
 }
 
 impl Default for Watch {
@@ -41,6 +43,7 @@ impl Default for Watch {
             verified: f64::INFINITY,
             polished: f64::INFINITY,
             at_floor: None,
+            kept: None,
         }
     }
 }
@@ -80,6 +83,18 @@ impl Watch {
 
     pub(super) fn checked(&mut self, violation: f64) {
         self.verified = self.verified.min(violation);
+    }
+
+    /// Keeps a point that was found at the floor if it is the best so far.
+    pub(super) fn keep(&mut self, violation: f64, beta: &[f64]) {
+        if self.kept.as_ref().is_none_or(|(best, _)| violation < *best) {
+            self.kept = Some((violation, beta.to_vec()));
+        }
+    }
+
+    /// The kept point, if it is better than `violation`.
+    pub(super) fn take_better(&mut self, violation: f64) -> Option<Vec<f64>> {
+        self.kept.take().filter(|(best, _)| *best < violation).map(|(_, beta)| beta)
     }
 
     /// Whether the violation is at the floor and cycles are granted to get well below it.
@@ -144,7 +159,13 @@ pub(super) fn run(
                 Ended::Told(status) => Phase::Done(status),
             }
         }
-        _ => Phase::Done(SolverStatus::Stalled),
+        _ => match watch.take_better(f64::INFINITY) {
+            Some(beta) => {
+                state.return_to(&beta);
+                Phase::Done(SolverStatus::OptimalToPrecision)
+            }
+            None => Phase::Done(SolverStatus::Stalled),
+        },
     }
 }
 

@@ -152,6 +152,16 @@ impl<'a> State<'a> {
         self.sums = Some(sums);
     }
 
+    /// Goes back to an earlier point.
+    pub(super) fn return_to(&mut self, beta: &[f64]) {
+        self.beta.copy_from_slice(beta);
+        for i in 0..self.n() {
+            self.open(i);
+        }
+        self.n_free = (0..self.n()).filter(|&i| self.is_free(i)).count();
+        self.refresh_gradient();
+    }
+
     /// Puts what rounding took from the sums of the groups back, into the free variable with the most room.
     pub(super) fn restore_sums(&mut self) {
         for (g, residual) in self.problem.residuals(&self.beta).into_iter().enumerate() {

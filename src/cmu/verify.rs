@@ -46,15 +46,19 @@ pub(super) fn run(
     state.info.seconds.gradient += monitor.elapsed() - clock;
     let violation = current_violation(state);
     watch.checked(violation);
+    if violation <= state.floor {
+        watch.keep(violation, &state.beta);
+    }
+    let low_enough = violation <= target(settings.tol, state.floor, true);
     let status = if violation <= settings.tol {
         SolverStatus::Optimal
-    } else if violation <= state.floor
-        && (violation <= target(settings.tol, state.floor, true)
-            || watch.tried_enough(settings.patience))
-    {
+    } else if violation <= state.floor && (low_enough || watch.tried_enough(settings.patience)) {
         if watch.polish(violation) {
             // A Newton step from the exact gradient costs little and takes the point well below the floor.
             return Phase::Sweep;
+        }
+        if let Some(beta) = watch.take_better(violation) {
+            state.return_to(&beta);
         }
         SolverStatus::OptimalToPrecision
     } else if watch.stands_still(settings.patience) {

@@ -330,7 +330,7 @@ BAD = {
     "fit_intercept": [1, "yes"],
     "intercept_scaling": [0.0, -1.0, np.inf, "one"],
     "dual": ["always", 3],
-    "solver": ["liblinear", 7, "cmu"],
+    "solver": ["liblinear", 7],
     "learning_rate": ["adaptive", 1],
     "eta0": [-1.0, np.nan, "small"],
     "power_t": [np.nan, "half"],

@@ -286,9 +286,10 @@ def test_memory_stays_flat(solver, cache_size):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_progress_bar_of_a_long_fit(solver, large, capfd):
+def test_progress_bar_of_a_long_fit(solver, capfd):
     pytest.importorskip("tqdm")
-    X, y = large
+    # long enough for every solver to be met at work several times
+    X, y = checkerboard(16000, flipped=0.3)
     records = []
     model = SVC(solver=solver, **LARGE, n_jobs=2, verbose=1, max_time=1.0, callback=records.append)
     fit(model, X, y)
