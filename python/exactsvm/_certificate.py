@@ -42,8 +42,8 @@ class Certificate:
     precision_floor : float
         Size of the rounding errors in the gradient: a smaller violation has no meaning.
     bias_interval : tuple of (float, float)
-        For each group the interval of multipliers that fit the coefficients; the intercept of a
-        classifier is minus a multiplier. A point as soon as one variable is free.
+        For each group the interval of intercepts (minus the multiplier) that fit the coefficients.
+        A point as soon as one variable is free.
     most_negative_curvature : float
         Most negative curvature that was met; 0 for a positive semidefinite kernel.
     status : str
@@ -140,7 +140,7 @@ class Certificate:
             "duality gap": f"{self.duality_gap:.3g} (relative {self.relative_gap:.3g})",
             "KKT violation": f"{self.kkt_violation:.3g} (rounding {self.precision_floor:.3g})",
             "feasibility": f"equality {self.equality_residual:.3g}, box {self.box_residual:.3g}",
-            "multipliers": intervals or "none",
+            "intercepts": intervals or "none",
             "curvature": f"at least {self.most_negative_curvature:.3g}",
             "support vectors": f"{self.n_free} free, {self.n_bounded} at the bound",
             "cycles": f"{self.n_cycles} ({self.n_sweeps} sweeps, {self.n_newton_steps} Newton "

@@ -19,10 +19,16 @@ _BLOCK_BYTES = 32 * MEGABYTE
 
 
 def canonical(X: Rows) -> Rows:
-    """Return sparse rows with sorted indices, each once: a copy if need be, for X is the user's."""
-    if sparse.issparse(X) and not X.has_canonical_format:
+    """Return aligned rows; sparse ones with sorted indices, each once.
+
+    A copy if need be, for X is the user's.
+    """
+    if sparse.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    elif not X.flags.aligned:
         X = X.copy()
-        X.sum_duplicates()
     return X
 
 
@@ -32,8 +38,8 @@ def dense_bytes(X: Rows) -> float:
 
 
 def as_array(X: Rows) -> Floats:
-    """Return X as a C-contiguous array."""
-    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    """Return X as an aligned C-contiguous array."""
+    return np.require(X.toarray() if sparse.issparse(X) else X, np.float64, ["C", "A"])
 
 
 def row_blocks(n: int, bytes_per_row: float) -> list[slice]:

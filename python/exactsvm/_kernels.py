@@ -37,8 +37,15 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
     if gamma == "auto":
         return 1.0 / n_features
     if gamma == "scale":
-        spread = variance(X)
-        return 1.0 / (n_features * spread) if spread > 0.0 else 1.0
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            spread = variance(X)
+            gamma = 1.0 / (n_features * spread) if spread != 0.0 else 1.0
+        if not (np.isfinite(gamma) and gamma > 0.0):
+            raise ValueError(
+                f"gamma='scale' needs a variance of X whose inverse is a number; it is {spread:g}: "
+                "scale the features, or give gamma as a number"
+            )
+        return gamma
     return float(gamma)
 
 

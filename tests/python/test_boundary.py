@@ -235,3 +235,37 @@ def test_verbose_writes_to_stdout_and_calls_back(hard, capfd, monkeypatch, verbo
 def test_silent_by_default(blobs, capfd):
     SVC().fit(*blobs)
     assert capfd.readouterr() == ("", "")
+
+
+def test_unaligned_rows_are_read():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    raw = np.zeros(X.nbytes + 1, dtype=np.uint8)
+    unaligned = raw[1:].view(np.float64).reshape(X.shape)
+    unaligned[...] = X
+    assert not unaligned.flags.aligned
+    expected = SVC().fit(X, y)
+    model = SVC().fit(unaligned, y)
+    assert model.certificate_.dual_objective == expected.certificate_.dual_objective
+    assert np.array_equal(model.decision_function(unaligned), expected.decision_function(X))
+
+
+def test_overflowing_squares_are_refused():
+    X, y = np.array([[0.0], [1e200], [3e199], [-1e200]]), [0, 1, 0, 1]
+    for kernel in ("rbf", "sigmoid", "linear"):
+        with pytest.raises(ValueError, match="overflow"):
+            SVC(kernel=kernel, gamma=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="gamma='scale'"):
+        SVC().fit(X, y)
+
+
+def test_decisions_of_a_linear_model_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    near = rng.standard_normal((80, 4))
+    y = np.where(near[:, 0] + 0.5 * rng.standard_normal(80) > 0, 1, -1)
+    expected = SVC(kernel="linear").fit(near, y).decision_function(near)
+    far = np.round(near * 1024) / 1024 + 2.0**23
+    model = SVC(kernel="linear").fit(far, y)
+    # the rows themselves were rounded to 1/1024
+    assert np.abs(model.decision_function(far) - expected).max() < 0.05

@@ -224,6 +224,14 @@ def test_verify_precomputed_and_callable(blobs):
         assert certificate.relative_gap <= 1e-6
 
 
+@pytest.mark.parametrize("shift", [1.0, -1.0, np.nan])
+def test_verify_sees_a_wrong_intercept(blobs, shift):
+    X, y = blobs
+    model = SVC().fit(X, y)
+    model.intercept_ = model.intercept_ + shift
+    assert verify(model, X, y).status == "unsolved"
+
+
 def test_verify_sees_a_wrong_model(blobs):
     X, y = blobs
     model = SVC().fit(X, y)
