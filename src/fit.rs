@@ -15,9 +15,12 @@ use crate::solution::Solution;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Rows beyond which a matrix is not held even if it would fit: most of it would never be looked at, and fresh memory is not free
-/// (15,000 rows, C = 1: 0.9 s with columns, 4.8 s held).
-const HELD_ROWS: usize = 10_000;
+/// Rows up to which a matrix is held if it fits; more where entries are expensive, for then the symmetric half saves more than the
+/// fresh memory costs. Measured, two threads, columns against held: ring (7,400 x 20) 0.05 and 0.44 s, higgs (10,000 x 28) 0.68 and
+/// 1.16 s, banana (5,300 x 2) 0.07 and 0.07 s, but mnist (5,000 x 784) 0.65 and 0.44 s.
+const HELD_ROWS: usize = 3_000;
+const HELD_ROWS_WIDE: usize = 10_000;
+const WIDE: usize = 200;
 
 /// What bounds a fit, apart from the solver's own settings.
 #[derive(Clone, Debug, Default)]
@@ -161,7 +164,8 @@ pub(crate) fn fit_points_in(
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     let convex = kernel.is_positive_semidefinite();
     let hold = !matches!(method, Method::Cmu(settings) if !settings.hold);
-    if !hold || n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
+    let held_rows = if points.n_features() >= WIDE { HELD_ROWS_WIDE } else { HELD_ROWS };
+    if !hold || n > held_rows || 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, 0)?;
         let solution = match method {
             Method::Cmu(settings) => {

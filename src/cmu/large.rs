@@ -247,6 +247,9 @@ impl<'a> Rounds<'a> {
         }
         self.sums = None;
         let n_points = self.source.len();
+        let free = (0..self.beta.len())
+            .filter(|&v| self.problem.bound_state(v, self.beta[v]) == BoundState::Free);
+        self.source.set_hot(&free.map(|v| v % n_points).collect::<Vec<_>>());
         let starting = self.progress(f64::NAN);
         let mut proceed = || monitor.poll(|| starting.clone()).is_none();
         if n_points == self.beta.len() {

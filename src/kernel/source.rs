@@ -1,5 +1,6 @@
 //! Kernel matrices that are not held in full.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use super::cache::{ColumnCache, GROUP};
@@ -63,6 +64,8 @@ pub trait ColumnSource {
     fn counts(&self) -> (usize, usize);
     /// Bytes that columns may be kept in.
     fn set_budget(&mut self, _bytes: usize) {}
+    /// Says which points' columns will be asked for again and again.
+    fn set_hot(&mut self, _points: &[usize]) {}
     /// Seconds that the sums over `n_columns` columns will take, by what was measured so far.
     fn seconds_for(&self, _n_columns: usize) -> f64 {
         0.0
@@ -91,6 +94,7 @@ pub struct KernelColumns<'a> {
     points: &'a Points<'a>,
     columns: Columns<'a>,
     cache: ColumnCache,
+    hot: Option<HashSet<usize>>,
     scratch: Vec<f64>,
     loose: Loose,
     diagonal: Vec<f64>,
@@ -123,6 +127,7 @@ impl<'a> KernelColumns<'a> {
             points,
             columns,
             cache: ColumnCache::new(points.len(), budget),
+            hot: None,
             scratch: Vec::new(),
             loose: Loose::default(),
             diagonal,
@@ -133,19 +138,15 @@ impl<'a> KernelColumns<'a> {
         })
     }
 
-    /// Calls `f` with the position and the columns of one batch after another, in order. What is computed is kept if `keep`: a pass
+    /// Calls `f` with the position and the columns of one batch after another, in order. What is computed here is not kept: a pass
     /// over everything must not push out what the next round needs.
     fn visit(
         &mut self,
         points: &[usize],
-        keep: bool,
         proceed: &mut dyn FnMut() -> bool,
         mut f: impl FnMut(usize, &[&[f64]]),
     ) -> Result<bool> {
         let n = self.points.len();
-        if keep && !self.compute_missing(points, proceed)? {
-            return Ok(false);
-        }
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut go_on = true;
         for (k, batch) in points.chunks(BATCH).enumerate() {
@@ -310,7 +311,17 @@ impl ColumnSource for KernelColumns<'_> {
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
         let threads = self.threads;
-        self.visit(points, true, proceed, |at, rows| {
+        let worth: Vec<usize> = match &self.hot {
+            // Where an entry costs little, memory that is read once costs more than computing the column a second time.
+            Some(hot) if self.points.n_features() < COPY_FEATURES => {
+                points.iter().copied().filter(|p| hot.contains(p)).collect()
+            }
+            _ => points.to_vec(),
+        };
+        if !self.compute_missing(&worth, proceed)? {
+            return Ok(false);
+        }
+        self.visit(points, proceed, |at, rows| {
             let weights = &weights[at..at + rows.len()];
             let parallel = rows.len() * out.len() > 100_000;
             threads.for_each_chunk(out, SEGMENT, parallel, |k, out| {
@@ -332,7 +343,7 @@ impl ColumnSource for KernelColumns<'_> {
     ) -> Result<Option<ColumnSums>> {
         let (threads, n) = (self.threads, self.points.len());
         let mut sums = ColumnSums::zeros(n);
-        let done = self.visit(points, false, proceed, |at, rows| {
+        let done = self.visit(points, proceed, |at, rows| {
             sums.add(rows, &weights[at..at + rows.len()], threads);
         })?;
         Ok(done.then_some(sums))
@@ -344,6 +355,10 @@ impl ColumnSource for KernelColumns<'_> {
 
     fn set_budget(&mut self, bytes: usize) {
         self.cache.set_budget(bytes);
+    }
+
+    fn set_hot(&mut self, points: &[usize]) {
+        self.hot = Some(points.iter().copied().collect());
     }
 
     fn seconds_for(&self, n_columns: usize) -> f64 {
