@@ -16,7 +16,7 @@ use super::verify::target;
 use super::{iterate, working_set};
 use crate::cholesky::PackedCholesky;
 use crate::error::{Error, Result};
-use crate::gradient::{by_point, products};
+use crate::gradient;
 use crate::info::Info;
 use crate::kernel::{ColumnSource, ColumnSums};
 use crate::kkt::{self, Ends};
@@ -109,11 +109,13 @@ impl<'a> Rounds<'a> {
             let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
             let violation = kkt::violation(self.problem, &ends);
             self.reserve_time(monitor);
+            let floor_bound =
+                gradient::floor_bound(self.source.diagonal(), self.problem, &self.beta);
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
                 return Ok(status);
             }
             if violation <= target(self.settings.tol, self.floor, true)
-                || standstill.check_due(violation, self.floor_bound())
+                || standstill.check_due(violation, floor_bound)
             {
                 if let Some(status) = self.refresh(monitor)? {
                     return Ok(status);
@@ -131,7 +133,8 @@ impl<'a> Rounds<'a> {
             }
             let set = self.choose(&ends)?;
             let status = self.solve_on(&set, violation, monitor)?;
-            standstill.note(violation, self.objective(), self.objective_noise());
+            let (objective, noise) = gradient::objective(self.problem, &self.beta, &self.gradient);
+            standstill.note(violation, objective, noise);
             match status {
                 SolverStatus::Unbounded
                 | SolverStatus::MaxIter
@@ -252,16 +255,7 @@ impl<'a> Rounds<'a> {
         self.source.set_hot(&free.map(|v| v % n_points).collect::<Vec<_>>());
         let starting = self.progress(f64::NAN);
         let mut proceed = || monitor.poll(|| starting.clone()).is_none();
-        if n_points == self.beta.len() {
-            self.source.add_columns(moved, change, &mut self.gradient, &mut proceed)?;
-        } else {
-            let (points, weights) = by_point(moved, change, n_points);
-            let mut field = vec![0.0; n_points];
-            self.source.add_columns(&points, &weights, &mut field, &mut proceed)?;
-            for part in self.gradient.chunks_mut(n_points) {
-                part.iter_mut().zip(&field).for_each(|(g, f)| *g += f);
-            }
-        }
+        gradient::follow(self.source, moved, change, &mut self.gradient, &mut proceed)?;
         Ok(())
     }
 
@@ -272,23 +266,16 @@ impl<'a> Rounds<'a> {
         }
         let clock = monitor.elapsed();
         self.restore_sums();
-        let n_points = self.source.len();
         let starting = self.progress(f64::NAN);
         let mut proceed = || monitor.poll(|| starting.clone()).is_none();
-        let sums = products(self.source, &self.beta, &mut proceed)?;
+        let fresh = gradient::fresh(self.source, self.problem, &self.beta, &mut proceed)?;
         self.info.seconds.gradient += monitor.elapsed() - clock;
-        let Some(sums) = sums else {
+        let Some(fresh) = fresh else {
             return Ok(monitor.poll(|| starting.clone()).or(Some(SolverStatus::Stopped)));
         };
-        let mut largest = 0.0_f64;
-        for (v, g) in self.gradient.iter_mut().enumerate() {
-            let p = self.problem.linear()[v];
-            let (high, low, magnitude) = sums.at(v % n_points);
-            *g = (high - p) + low;
-            largest = largest.max(magnitude + p.abs());
-        }
-        self.floor = 4.0 * f64::EPSILON * largest;
-        self.sums = Some(sums);
+        self.gradient = fresh.gradient;
+        self.floor = fresh.floor;
+        self.sums = Some(fresh.sums);
         Ok(None)
     }
 
@@ -334,27 +321,6 @@ impl<'a> Rounds<'a> {
         Solution { beta: self.beta, sums: self.sums, info }
     }
 
-    fn objective(&self) -> f64 {
-        let terms = self.beta.iter().zip(&self.gradient).zip(self.problem.linear());
-        0.5 * terms.map(|((b, g), p)| b * (g - p)).sum::<f64>()
-    }
-
-    fn objective_noise(&self) -> f64 {
-        let terms = self.beta.iter().zip(&self.gradient).zip(self.problem.linear());
-        f64::EPSILON * terms.map(|((b, g), p)| (b * (g - p)).abs()).sum::<f64>()
-    }
-
-    /// As [`super::verify::floor_bound`], over all points.
-    fn floor_bound(&self) -> f64 {
-        let diagonal = self.source.diagonal();
-        let n = diagonal.len();
-        let largest = diagonal.iter().fold(0.0_f64, |m, d| m.max(d.abs().sqrt()));
-        let sum: f64 =
-            self.beta.iter().enumerate().map(|(v, b)| diagonal[v % n].abs().sqrt() * b.abs()).sum();
-        let p = self.problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
-        4.0 * f64::EPSILON * (p + largest * sum)
-    }
-
     /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
     fn reserve_time(&self, monitor: &mut Monitor<'_>) {
         let support: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
@@ -379,7 +345,8 @@ impl<'a> Rounds<'a> {
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
-            dual_objective: constant - self.objective(),
+            dual_objective: constant
+                - gradient::objective(self.problem, &self.beta, &self.gradient).0,
             kkt_violation,
             n_free: self.beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
             n_bounded,

@@ -1,6 +1,7 @@
 //! The iterate and everything that must agree with it.
 
 use super::free_set::{FreeSet, KeptFactor};
+use crate::gradient;
 use crate::info::Info;
 use crate::kernel::{ColumnSums, GramMatrix};
 use crate::observer::Progress;
@@ -180,18 +181,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// q(beta) from the running gradient, without the constant that centring p leaves.
-    pub(super) fn objective(&self) -> f64 {
-        let sum: f64 = self
-            .beta
-            .iter()
-            .zip(&self.gradient)
-            .zip(self.problem.linear())
-            .map(|((b, g), p)| b * (g - p))
-            .sum();
-        0.5 * sum
-    }
-
     /// The factor for the next sub-problem, without the variables that are not free any more.
     pub(super) fn keep_factor(&mut self, set: &[usize]) -> KeptFactor {
         let members = self.free_set.members();
@@ -207,7 +196,11 @@ impl<'a> State<'a> {
         let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
         let (n_outside, dual_objective, kkt_violation) = match &self.outside {
             Some(outside) => (outside.n_bounded, outside.dual_objective, outside.violation),
-            None => (0, constant - self.objective(), self.violation),
+            None => (
+                0,
+                constant - gradient::objective(self.problem, &self.beta, &self.gradient).0,
+                self.violation,
+            ),
         };
         Progress {
             solver: "cmu",

@@ -8,6 +8,7 @@ use super::settings::CmuSettings;
 use super::state::State;
 use super::up_cycle::{Ended, Limits, up_cycle};
 use crate::cholesky::Pivot;
+use crate::gradient;
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
 
@@ -73,17 +74,9 @@ pub(super) fn run(
     }
 }
 
-/// Rounding errors of the gradient are at most about this, for a positive semidefinite matrix. Cheap: O(n).
+/// As [`gradient::floor_bound`].
 pub(super) fn floor_bound(state: &State<'_>) -> f64 {
-    let diagonal = state.gram.diagonal();
-    let root = |i: usize| diagonal[i].abs().sqrt();
-    let (mut sum, mut largest) = (0.0, 0.0_f64);
-    for (i, b) in state.beta.iter().enumerate() {
-        sum += root(i) * b.abs();
-        largest = largest.max(root(i));
-    }
-    let p = state.problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
-    4.0 * f64::EPSILON * (p + largest * sum)
+    gradient::floor_bound(state.gram.diagonal(), state.problem, &state.beta)
 }
 
 /// The most negative curvature of a feasible direction of two entries (of one where there is no equality), if any is negative.
