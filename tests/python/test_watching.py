@@ -189,7 +189,8 @@ def test_resume_with_another_solver_bound_and_tolerance(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_cache_size_changes_nothing_but_the_time(solver):
-    X, y = clouds(3500)
+    # up to 3,000 rows the matrix is held if 72 MB may be used, and beyond 50 MB it is not
+    X, y = clouds(3000)
     parameters = {"solver": solver, "tol": 1e-9, "n_jobs": 2}
     much, little = (SVC(cache_size=c, **parameters).fit(X, y) for c in (1000, 50))
     a, b = much.certificate_, little.certificate_
@@ -281,8 +282,9 @@ def test_memory_stays_flat(solver, cache_size):
     """
     run = [sys.executable, "-c", textwrap.dedent(script)]
     grown = int(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    # one kernel matrix is 32 MB, one column 16 kB
-    assert grown < 4e6
+    # One kernel matrix is 32 MB, and the allocator may keep a freed one, or not; fits that left
+    # theirs behind would add up to 1.6 GB
+    assert grown < 36e6
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
