@@ -271,7 +271,7 @@ def test_memory_stays_flat(solver, cache_size):
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * 4096
 
-        X, y = clouds(2000)
+        X, y = clouds(2200)
         model = SVC(solver={solver!r}, cache_size={cache_size}, tol=1e-3, n_jobs=2)
         for _ in range(5):
             model.fit(X, y)
@@ -282,9 +282,9 @@ def test_memory_stays_flat(solver, cache_size):
     """
     run = [sys.executable, "-c", textwrap.dedent(script)]
     grown = int(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    # One kernel matrix is 32 MB, and the allocator may keep a freed one, or not; fits that left
-    # theirs behind would add up to 1.6 GB
-    assert grown < 36e6
+    # One kernel matrix is 39 MB, one column 18 kB. (Below 32 MB the allocator may keep a freed
+    # matrix for itself, which is no growth but looks like it.)
+    assert grown < 4e6
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
