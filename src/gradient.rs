@@ -1,8 +1,10 @@
 //! The gradient gamma = K beta - p of all variables, from columns. Several variables may share a point: variable v belongs to point v
 //! mod the number of points.
 
+use std::ops::AddAssign;
+
 use crate::error::Result;
-use crate::kernel::{ColumnSource, ColumnSums};
+use crate::kernel::{ColumnSource, ColumnSums, Weight};
 use crate::problem::DualProblem;
 
 /// A gradient computed from nothing but the point.
@@ -21,8 +23,12 @@ pub(crate) fn fresh(
     beta: &[f64],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Fresh>> {
-    let n_points = source.len();
-    let Some(sums) = products(source, beta, proceed)? else { return Ok(None) };
+    let sums = products(source, beta, proceed)?;
+    Ok(sums.map(|sums| from_sums(problem, sums)))
+}
+
+fn from_sums(problem: &DualProblem, sums: ColumnSums) -> Fresh {
+    let n_points = sums.len();
     let mut largest = 0.0_f64;
     let entry = |(v, p): (usize, &f64)| {
         let (high, low, magnitude) = sums.at(v % n_points);
@@ -30,7 +36,31 @@ pub(crate) fn fresh(
         (high - p) + low
     };
     let gradient = problem.linear().iter().enumerate().map(entry).collect();
-    Ok(Some(Fresh { gradient, floor: 4.0 * f64::EPSILON * largest, sums }))
+    Fresh { gradient, floor: 4.0 * f64::EPSILON * largest, sums }
+}
+
+/// The fresh gradient of a point from the `sums` of another one: `moved` went from `old` to `new`. Every change is added exactly, in the
+/// sums' double precision, so the result is as good as a new one. `None` if the source cannot do that, or was stopped.
+pub(crate) fn refreshed(
+    source: &mut dyn ColumnSource,
+    problem: &DualProblem,
+    moved: &[Move],
+    mut sums: ColumnSums,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Option<Fresh>> {
+    let n_points = source.len();
+    let change = |m: &Move| (m.variable % n_points, Weight::change(m.old, m.new));
+    let (points, changes) = by_point(moved.iter().map(change));
+    let done = source.update_sums(&points, &changes, &mut sums, proceed)?;
+    Ok(done.then(|| from_sums(problem, sums)))
+}
+
+/// A variable that went from one value to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    pub(crate) variable: usize,
+    pub(crate) old: f64,
+    pub(crate) new: f64,
 }
 
 /// K beta over the points, in sums that carry their rounding errors along; `None` if stopped.
@@ -39,27 +69,41 @@ pub(crate) fn products(
     beta: &[f64],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Option<ColumnSums>> {
-    let support: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
-    let weights: Vec<f64> = support.iter().map(|&v| beta[v]).collect();
-    let (points, weights) = by_point(&support, &weights, source.len());
+    let n_points = source.len();
+    let support = (0..beta.len()).filter(|&v| beta[v] != 0.0);
+    let (points, weights) = by_point(support.map(|v| (v % n_points, beta[v])));
     source.column_sums(&points, &weights, proceed)
+}
+
+/// How the columns behind a gradient are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// To single precision where that saves work.
+    Coarse,
+    /// To double precision.
+    Exact,
 }
 
 /// gradient += K change, for the variables that moved; false if stopped.
 pub(crate) fn follow(
     source: &mut dyn ColumnSource,
-    moved: &[usize],
-    change: &[f64],
+    precision: Precision,
+    moved: &[Move],
     gradient: &mut [f64],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<bool> {
     let n_points = source.len();
+    let (points, weights) =
+        by_point(moved.iter().map(|m| (m.variable % n_points, m.new - m.old)));
+    let mut add = |out: &mut [f64]| match precision {
+        Precision::Coarse => source.add_coarse_columns(&points, &weights, out, proceed),
+        Precision::Exact => source.add_columns(&points, &weights, out, proceed),
+    };
     if n_points == gradient.len() {
-        return source.add_columns(moved, change, gradient, proceed);
+        return add(gradient);
     }
-    let (points, weights) = by_point(moved, change, n_points);
     let mut field = vec![0.0; n_points];
-    let done = source.add_columns(&points, &weights, &mut field, proceed)?;
+    let done = add(&mut field)?;
     for part in gradient.chunks_mut(n_points) {
         part.iter_mut().zip(&field).for_each(|(g, f)| *g += f);
     }
@@ -87,15 +131,12 @@ pub(crate) fn objective(problem: &DualProblem, beta: &[f64], gradient: &[f64]) -
 }
 
 /// Sums the weights of the variables that share a point; points ascending.
-pub(crate) fn by_point(
-    variables: &[usize],
-    weights: &[f64],
-    n_points: usize,
-) -> (Vec<usize>, Vec<f64>) {
-    let mut pairs: Vec<(usize, f64)> =
-        variables.iter().map(|v| v % n_points).zip(weights.iter().copied()).collect();
+fn by_point<W: Copy + AddAssign>(
+    weights: impl Iterator<Item = (usize, W)>,
+) -> (Vec<usize>, Vec<W>) {
+    let mut pairs: Vec<(usize, W)> = weights.collect();
     pairs.sort_by_key(|(point, _)| *point);
-    let (mut points, mut sums): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());
+    let (mut points, mut sums): (Vec<usize>, Vec<W>) = (Vec::new(), Vec::new());
     for (point, weight) in pairs {
         match sums.last_mut() {
             Some(last) if points.last() == Some(&point) => *last += weight,

@@ -1,13 +1,15 @@
 //! CMU on a matrix that is too large to hold: the same method on the free variables plus a block of violators, round after round.
 //!
 //! A round solves its sub-problem to a third of the violation it was chosen with, starting from the factor that the last round left;
-//! then the gradient of all variables follows with the columns of those that moved. Columns are products of blocks, kept in a
+//! then the gradient of all variables follows with the columns of those that moved, coarse ones while the violation is large
+//! (coarse.rs). Columns are products of blocks, kept in a
 //! cache under a byte budget. A problem may have several variables a point (regression has two): variable v belongs to point
 //! v mod the number of points.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
+use super::coarse::Coarse;
 use super::free_set::KeptFactor;
 use super::settings::CmuSettings;
 use super::standstill::Standstill;
@@ -16,7 +18,7 @@ use super::verify::target;
 use super::{iterate, working_set};
 use crate::cholesky::PackedCholesky;
 use crate::error::{Error, Result};
-use crate::gradient;
+use crate::gradient::{self, Fresh, Move, Precision};
 use crate::info::Info;
 use crate::kernel::{ColumnSource, ColumnSums};
 use crate::kkt::{self, Ends};
@@ -66,8 +68,9 @@ struct Rounds<'a> {
     gradient: Vec<f64>,
     /// Rounding error of the gradient, as last computed with it.
     floor: f64,
-    /// The products behind the gradient, as long as nothing has moved since.
+    /// The products behind the gradient, if it is as good as computed anew.
     sums: Option<ColumnSums>,
+    coarse: Coarse,
     factor: Option<KeptFactor>,
     rng: Pcg64Mcg,
     /// Memory of the blocks.
@@ -84,6 +87,7 @@ impl<'a> Rounds<'a> {
         budget: usize,
         threads: &'a Threads,
     ) -> Self {
+        let coarse = Coarse::new(source, problem);
         Self {
             source,
             problem,
@@ -94,6 +98,7 @@ impl<'a> Rounds<'a> {
             gradient: problem.linear().iter().map(|p| -p).collect(),
             floor: 0.0,
             sums: None,
+            coarse,
             factor: None,
             rng: Pcg64Mcg::seed_from_u64(settings.seed),
             buffer: Vec::new(),
@@ -114,10 +119,14 @@ impl<'a> Rounds<'a> {
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
                 return Ok(status);
             }
-            if violation <= target(self.settings.tol, self.floor, true)
+            let goal = target(self.settings.tol, self.floor, true);
+            if violation <= goal.max(self.coarse.least_violation())
                 || standstill.check_due(violation, floor_bound)
             {
-                if let Some(status) = self.refresh(monitor)? {
+                self.coarse.end();
+                if self.sums.is_none()
+                    && let Some(status) = self.refresh(monitor)?
+                {
                     return Ok(status);
                 }
                 let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
@@ -226,37 +235,54 @@ impl<'a> Rounds<'a> {
         self.factor = Some(state.keep_factor(set));
         self.info = std::mem::take(&mut state.info);
 
-        let (mut moved, mut change) = (Vec::new(), Vec::new());
-        for (&v, &b) in set.iter().zip(&state.beta) {
-            if b != self.beta[v] {
-                moved.push(v);
-                change.push(b - self.beta[v]);
-                self.beta[v] = b;
+        let mut moved = Vec::new();
+        for (&variable, &new) in set.iter().zip(&state.beta) {
+            let old = std::mem::replace(&mut self.beta[variable], new);
+            if new != old {
+                moved.push(Move { variable, old, new });
             }
         }
         drop(state);
         self.buffer = gram.into_values();
         let clock = monitor.elapsed();
-        self.follow(&moved, &change, monitor)?;
+        self.follow(&moved, monitor)?;
         self.info.seconds.kernel += monitor.elapsed() - clock;
         Ok(status)
     }
 
-    /// gradient += K change, for the variables that moved. If stopped on the way the gradient is of no use any more; the
-    /// certificate never looks at it.
-    fn follow(&mut self, moved: &[usize], change: &[f64], monitor: &mut Monitor<'_>) -> Result<()> {
+    /// Brings the gradient up to date with the variables that moved. If stopped on the way it is of no use any more; the certificate
+    /// never looks at it.
+    fn follow(&mut self, moved: &[Move], monitor: &mut Monitor<'_>) -> Result<()> {
         if moved.is_empty() {
             return Ok(());
         }
-        self.sums = None;
         let n_points = self.source.len();
         let free = (0..self.beta.len())
             .filter(|&v| self.problem.bound_state(v, self.beta[v]) == BoundState::Free);
         self.source.set_hot(&free.map(|v| v % n_points).collect::<Vec<_>>());
         let starting = self.progress(f64::NAN);
         let mut proceed = || monitor.poll(|| starting.clone()).is_none();
-        gradient::follow(self.source, moved, change, &mut self.gradient, &mut proceed)?;
+        let precision = self.coarse.precision();
+        let known = self.sums.take().filter(|_| precision == Precision::Exact);
+        let mut moved = moved.to_vec();
+        if let Some(sums) = known {
+            moved.extend(self.restore_sums());
+            let (source, problem) = (&mut *self.source, self.problem);
+            if let Some(fresh) = gradient::refreshed(source, problem, &moved, sums, &mut proceed)? {
+                self.adopt(fresh);
+                return Ok(());
+            }
+        }
+        self.coarse.note(&moved);
+        gradient::follow(self.source, precision, &moved, &mut self.gradient, &mut proceed)?;
         Ok(())
+    }
+
+    fn adopt(&mut self, fresh: Fresh) {
+        self.gradient = fresh.gradient;
+        self.floor = fresh.floor;
+        self.sums = Some(fresh.sums);
+        self.coarse.refreshed();
     }
 
     /// Computes gradient and floor from nothing but the point.
@@ -273,14 +299,13 @@ impl<'a> Rounds<'a> {
         let Some(fresh) = fresh else {
             return Ok(monitor.poll(|| starting.clone()).or(Some(SolverStatus::Stopped)));
         };
-        self.gradient = fresh.gradient;
-        self.floor = fresh.floor;
-        self.sums = Some(fresh.sums);
+        self.adopt(fresh);
         Ok(None)
     }
 
     /// As in the held state: what rounding took from the groups' sums goes into a free variable.
-    fn restore_sums(&mut self) {
+    fn restore_sums(&mut self) -> Vec<Move> {
+        let mut moves = Vec::new();
         for (g, residual) in self.problem.residuals(&self.beta).into_iter().enumerate() {
             let room = |v: usize| {
                 let b = self.beta[v];
@@ -289,12 +314,16 @@ impl<'a> Rounds<'a> {
             let widest = (0..self.beta.len())
                 .filter(|&v| self.problem.group(v) == g)
                 .max_by(|&a, &b| room(a).total_cmp(&room(b)));
-            if let Some(v) = widest
-                && room(v) > residual.abs()
+            if let Some(variable) = widest
+                && room(variable) > residual.abs()
+                && residual != 0.0
             {
-                self.beta[v] -= residual;
+                let old = self.beta[variable];
+                self.beta[variable] -= residual;
+                moves.push(Move { variable, old, new: self.beta[variable] });
             }
         }
+        moves
     }
 
     /// Looks for negative curvature in the block of the support vectors.

@@ -5,6 +5,7 @@
 //! for the mathematics.
 
 mod bent_step;
+mod coarse;
 mod curvature;
 mod extend;
 mod free_set;

@@ -1,49 +1,55 @@
 //! Columns of a kernel matrix kept under a byte budget.
 //!
-//! Columns are computed eight at a time and live in groups of eight; groups are what is evicted, the least recently used first.
-//! The memory is taken in large pieces and used again: a fresh page costs as much as the arithmetic that fills it.
+//! The memory is taken in large pieces and used again: a fresh page costs as much as the arithmetic that fills it. Therefore a slot
+//! whose column nobody will ask for is taken before memory that was never touched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::linalg::memory::zeros;
+use crate::linalg::real::Real;
 
-/// Columns of a group.
-pub(super) const GROUP: usize = 8;
 /// Bytes of one piece of memory.
 const PIECE: usize = 64 << 20;
 
-#[derive(Clone, Debug, Default)]
-struct Group {
-    points: Vec<usize>,
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    point: Option<usize>,
     last_used: u64,
 }
 
-/// The cache. A column is a vector over all points.
+/// The cache. A column is a vector over all points, of doubles or of singles.
 #[derive(Debug)]
 pub(super) struct ColumnCache {
     /// Entries of a column.
     n: usize,
+    entry_bytes: usize,
     budget: usize,
     clock: u64,
-    groups_per_piece: usize,
+    slots_per_piece: usize,
     pieces: Vec<Vec<f64>>,
-    groups: Vec<Group>,
-    /// Group and row of every column that is here.
-    place: HashMap<usize, (usize, usize)>,
+    slots: Vec<Slot>,
+    /// Slot of every column that is here.
+    place: HashMap<usize, usize>,
+    /// Points whose columns will be asked for; `None` if any may be.
+    hot: Option<HashSet<usize>>,
 }
 
 impl ColumnCache {
-    /// For columns of `n` entries, `budget` bytes of them at most.
+    /// For columns of `n` doubles, `budget` bytes of them at most.
     pub(super) fn new(n: usize, budget: usize) -> Self {
-        Self {
+        let mut cache = Self {
             n,
+            entry_bytes: size_of::<f64>(),
             budget,
             clock: 0,
-            groups_per_piece: groups_per_piece(n, budget),
+            slots_per_piece: 1,
             pieces: Vec::new(),
-            groups: Vec::new(),
+            slots: Vec::new(),
             place: HashMap::new(),
-        }
+            hot: None,
+        };
+        cache.lay_out();
+        cache
     }
 
     /// Changes the budget; memory beyond it is given back.
@@ -51,15 +57,44 @@ impl ColumnCache {
         self.budget = budget;
         while self.pieces.len() * self.piece_bytes() > budget && !self.pieces.is_empty() {
             self.pieces.pop();
-            let first = self.pieces.len() * self.groups_per_piece;
-            for group in first..self.groups.len() {
-                self.vacate(group);
+            let first = self.pieces.len() * self.slots_per_piece;
+            for slot in first..self.slots.len() {
+                self.vacate(slot);
             }
-            self.groups.truncate(first);
+            self.slots.truncate(first);
         }
         if self.pieces.is_empty() {
-            self.groups_per_piece = groups_per_piece(self.n, budget);
+            self.lay_out();
         }
+    }
+
+    /// Says which columns are worth their place; the others' slots are the first to be used again.
+    pub(super) fn set_hot(&mut self, points: &[usize]) {
+        self.hot = Some(points.iter().copied().collect());
+    }
+
+    /// Whether a column may be asked for again.
+    pub(super) fn is_hot(&self, point: usize) -> bool {
+        self.hot.as_ref().is_none_or(|hot| hot.contains(&point))
+    }
+
+    /// Makes the entries those of R. What is kept in the other width is forgotten, its memory used again.
+    pub(super) fn set_entries<R: Real>(&mut self) {
+        if self.entry_bytes == size_of::<R>() {
+            return;
+        }
+        self.entry_bytes = size_of::<R>();
+        self.place.clear();
+        self.slots.clear();
+        let words = self.column_words();
+        if self.pieces.iter().any(|piece| piece.len() < words) {
+            self.pieces.clear();
+            self.lay_out();
+        }
+        if let Some(piece) = self.pieces.first() {
+            self.slots_per_piece = piece.len() / words;
+        }
+        self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());
     }
 
     pub(super) fn contains(&self, point: usize) -> bool {
@@ -67,146 +102,201 @@ impl ColumnCache {
     }
 
     /// A column that is here.
-    pub(super) fn get(&self, point: usize) -> Option<&[f64]> {
-        let &(group, row) = self.place.get(&point)?;
-        let (piece, at) = (group / self.groups_per_piece, group % self.groups_per_piece);
-        self.pieces[piece].get((at * GROUP + row) * self.n..(at * GROUP + row + 1) * self.n)
+    pub(super) fn get<R: Real>(&self, point: usize) -> Option<&[R]> {
+        debug_assert_eq!(self.entry_bytes, size_of::<R>());
+        let &slot = self.place.get(&point)?;
+        let words = self.column_words();
+        let (piece, at) = (slot / self.slots_per_piece, slot % self.slots_per_piece);
+        R::view(&self.pieces[piece][at * words..(at + 1) * words]).get(..self.n)
     }
 
     /// Begins a new pass over columns: what the pass touches is not evicted during it.
     pub(super) fn begin_pass(&mut self, points: &[usize]) {
         self.clock += 1;
         for point in points {
-            if let Some(&(group, _)) = self.place.get(point) {
-                self.groups[group].last_used = self.clock;
+            if let Some(&slot) = self.place.get(point) {
+                self.slots[slot].last_used = self.clock;
             }
         }
     }
 
-    /// Makes room for up to `n_groups` groups, without evicting what this pass touched. Returns the groups, vacated.
-    pub(super) fn make_room(&mut self, n_groups: usize) -> Vec<usize> {
-        while self.vacant().count() < n_groups
+    /// Makes room for up to `n_columns` columns, without evicting what this pass touched. Returns the slots, vacated, ascending.
+    pub(super) fn make_room(&mut self, n_columns: usize) -> Vec<usize> {
+        let idle = |slot: &Slot| slot.point.is_none_or(|p| !self.is_hot(p));
+        let of_use = |slot: &Slot| slot.last_used >= self.clock;
+        let mut idle_slots =
+            self.slots.iter().filter(|slot| idle(slot) && !of_use(slot)).count();
+        while idle_slots < n_columns
             && (self.pieces.len() + 1) * self.piece_bytes() <= self.budget
         {
-            self.pieces.push(zeros(self.groups_per_piece * GROUP * self.n));
-            self.groups.resize(self.pieces.len() * self.groups_per_piece, Group::default());
+            self.pieces.push(zeros(self.piece_bytes() / size_of::<f64>()));
+            self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());
+            idle_slots += self.slots_per_piece;
         }
         let mut old: Vec<usize> =
-            (0..self.groups.len()).filter(|&g| self.groups[g].last_used < self.clock).collect();
-        old.sort_by_key(|&g| (self.groups[g].last_used, g));
-        old.truncate(n_groups);
-        for &group in &old {
-            self.vacate(group);
+            (0..self.slots.len()).filter(|&s| self.slots[s].last_used < self.clock).collect();
+        let age = |&s: &usize| {
+            let slot = &self.slots[s];
+            // Touched memory first, then untouched, then what may still be asked for.
+            let rank = match slot.point {
+                Some(point) if self.is_hot(point) => 2,
+                None if slot.last_used == 0 => 1,
+                _ => 0,
+            };
+            (rank, slot.last_used, s)
+        };
+        old.sort_by_key(age);
+        old.truncate(n_columns);
+        old.sort_unstable();
+        for &slot in &old {
+            self.vacate(slot);
         }
         old
     }
 
-    /// The memory of some groups (ascending or not), each with its place in `groups`.
-    pub(super) fn buffers(&mut self, groups: &[usize]) -> Vec<(usize, &mut [f64])> {
-        let order: HashMap<usize, usize> =
-            groups.iter().enumerate().map(|(k, &g)| (g, k)).collect();
-        let size = (GROUP * self.n).max(1);
-        let all = self.pieces.iter_mut().flat_map(|piece| piece.chunks_exact_mut(size));
-        all.enumerate().filter_map(|(g, buffer)| order.get(&g).map(|&k| (k, buffer))).collect()
+    /// The memory of some slots, ascending.
+    pub(super) fn buffers<R: Real>(&mut self, slots: &[usize]) -> Vec<&mut [R]> {
+        debug_assert_eq!(self.entry_bytes, size_of::<R>());
+        let (words, per_piece, n) = (self.column_words(), self.slots_per_piece, self.n);
+        let mut wanted = slots.iter().copied().peekable();
+        let mut buffers = Vec::with_capacity(slots.len());
+        for (k, piece) in self.pieces.iter_mut().enumerate() {
+            let (mut columns, mut next) = (piece.chunks_exact_mut(words), k * per_piece);
+            while let Some(slot) = wanted.next_if(|slot| slot / per_piece == k) {
+                if let Some(column) = columns.nth(slot - next) {
+                    buffers.push(&mut R::view_mut(column)[..n]);
+                }
+                next = slot + 1;
+            }
+        }
+        buffers
     }
 
-    /// Notes which columns a group now holds.
-    pub(super) fn occupy(&mut self, group: usize, points: &[usize]) {
-        for (row, &point) in points.iter().enumerate() {
-            self.place.insert(point, (group, row));
+    /// Notes which columns slots now hold.
+    pub(super) fn occupy(&mut self, slots: &[usize], points: &[usize]) {
+        for (&slot, &point) in slots.iter().zip(points) {
+            self.place.insert(point, slot);
+            self.slots[slot] = Slot { point: Some(point), last_used: self.clock };
         }
-        self.groups[group] = Group { points: points.to_vec(), last_used: self.clock };
+    }
+
+    /// Words of a column.
+    fn column_words(&self) -> usize {
+        (self.n * self.entry_bytes).div_ceil(size_of::<f64>()).max(1)
     }
 
     fn piece_bytes(&self) -> usize {
-        self.groups_per_piece * GROUP * self.n * size_of::<f64>()
+        self.slots_per_piece * self.column_words() * size_of::<f64>()
     }
 
-    fn vacant(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.groups.len()).filter(|&g| self.groups[g].points.is_empty())
-    }
-
-    fn vacate(&mut self, group: usize) {
-        for point in std::mem::take(&mut self.groups[group].points) {
+    fn vacate(&mut self, slot: usize) {
+        if let Some(point) = self.slots[slot].point.take() {
             self.place.remove(&point);
         }
-        self.groups[group].last_used = 0;
     }
-}
 
-/// Groups of a piece: a small budget is taken in small pieces, or nothing of it could be used.
-fn groups_per_piece(n: usize, budget: usize) -> usize {
-    let group_bytes = (GROUP * n * size_of::<f64>()).max(1);
-    (PIECE.min(budget / 8) / group_bytes).max(1)
+    /// A small budget is taken in small pieces, or nothing of it could be used.
+    fn lay_out(&mut self) {
+        let column_bytes = self.column_words() * size_of::<f64>();
+        self.slots_per_piece = (PIECE.min(self.budget / 8) / column_bytes).max(1);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Columns so long that a piece is one group.
-    const N: usize = PIECE / (GROUP * 8);
+    /// Columns so long that a piece is eight of them.
+    const N: usize = PIECE / 8 / 8;
 
     fn fill(cache: &mut ColumnCache, points: &[usize]) -> usize {
         cache.begin_pass(points);
-        let groups = cache.make_room(points.len().div_ceil(GROUP));
-        let parts: Vec<&[usize]> = points.chunks(GROUP).collect();
-        for (k, buffer) in cache.buffers(&groups) {
-            for (row, &point) in buffer.chunks_exact_mut(N).zip(parts[k]) {
-                row[0] = point as f64;
-                row[N - 1] = -(point as f64);
-            }
+        let slots = cache.make_room(points.len());
+        for (buffer, &point) in cache.buffers::<f64>(&slots).into_iter().zip(points) {
+            buffer[0] = point as f64;
+            buffer[N - 1] = -(point as f64);
         }
-        for (&group, part) in groups.iter().zip(&parts) {
-            cache.occupy(group, part);
-        }
-        groups.len()
+        cache.occupy(&slots, points);
+        slots.len()
     }
 
     #[test]
     fn the_budget_holds_and_the_oldest_goes_first() {
         let mut cache = ColumnCache::new(N, 2 * PIECE);
-        assert_eq!(fill(&mut cache, &[1, 2]), 1);
-        assert_eq!(fill(&mut cache, &[3, 4, 5]), 1);
-        assert_eq!(cache.pieces.len(), 2);
-        cache.begin_pass(&[1]);
-        assert_eq!(fill(&mut cache, &[6]), 1);
-        assert!(cache.contains(1) && cache.contains(2) && !cache.contains(3) && cache.contains(6));
-        for point in [1, 2, 6] {
-            let column = cache.get(point).expect("it is here");
+        // A small share of the budget makes a piece: the budget is what counts.
+        let room = 2 * PIECE / (8 * N);
+        assert_eq!(fill(&mut cache, &(0..room).collect::<Vec<_>>()), room);
+        cache.begin_pass(&[0]);
+        assert_eq!(fill(&mut cache, &[100]), 1);
+        assert!(!cache.contains(1) || !cache.contains(0), "somebody had to go");
+        assert!(cache.contains(100));
+        for point in (0..room).chain([100]).filter(|&p| cache.contains(p)).collect::<Vec<_>>() {
+            let column = cache.get::<f64>(point).expect("it is here");
             assert_eq!((column[0], column[N - 1]), (point as f64, -(point as f64)));
         }
-        assert_eq!(
-            fill(&mut cache, &(10..40).collect::<Vec<_>>()),
-            2,
-            "more than fits: as much as fits"
-        );
+        let many: Vec<usize> = (200..300).collect();
+        assert_eq!(fill(&mut cache, &many), room, "more than fits: as much as fits");
         cache.set_budget(PIECE);
-        assert_eq!(cache.pieces.len(), 1);
-        assert!(cache.place.len() <= GROUP);
+        assert!(cache.place.len() <= room / 2);
+        assert!(cache.pieces.len() * cache.piece_bytes() <= PIECE);
         cache.set_budget(0);
         assert!(cache.place.is_empty() && fill(&mut cache, &[1]) == 0);
     }
 
     #[test]
+    fn what_nobody_asks_for_gives_its_slot_before_new_memory_is_touched() {
+        let mut cache = ColumnCache::new(N, 4 * PIECE);
+        fill(&mut cache, &[1, 2, 3]);
+        let (first, pieces) = (cache.place[&2], cache.pieces.len());
+        cache.set_hot(&[1, 3, 4]);
+        assert_eq!(fill(&mut cache, &[4]), 1);
+        assert_eq!((cache.place[&4], cache.pieces.len()), (first, pieces));
+        assert!(cache.contains(1) && !cache.contains(2) && cache.contains(3));
+    }
+
+    #[test]
+    fn singles_take_half_the_room() {
+        let (n, budget) = (1001, 1 << 20);
+        let mut cache = ColumnCache::new(n, budget);
+        cache.begin_pass(&[]);
+        let doubles = cache.make_room(1000);
+        cache.occupy(&doubles, &(0..doubles.len()).collect::<Vec<_>>());
+        cache.set_entries::<f32>();
+        assert!(cache.place.is_empty(), "doubles are not singles");
+        cache.begin_pass(&[]);
+        let slots = cache.make_room(1000);
+        assert!(slots.len() > doubles.len() * 19 / 10);
+        assert!(slots.len() * n * 4 <= budget);
+        for (k, column) in cache.buffers::<f32>(&slots).into_iter().enumerate() {
+            assert_eq!(column.len(), n);
+            column.fill(k as f32);
+        }
+        cache.occupy(&slots, &(0..slots.len()).collect::<Vec<_>>());
+        for k in 0..slots.len() {
+            assert_eq!(cache.get::<f32>(k).expect("it is here"), vec![k as f32; n]);
+        }
+        cache.set_entries::<f64>();
+        assert!(!cache.contains(0) && !cache.make_room(1).is_empty());
+    }
+
+    #[test]
     fn a_small_budget_is_used_too() {
         let n = 100;
-        let group = GROUP * n * 8;
-        for budget in [group, 3 * group + 1, 20 * group] {
+        for budget in [n * 8, 3 * n * 8 + 1, 20 * n * 8] {
             let mut cache = ColumnCache::new(n, 0);
+            cache.begin_pass(&[]);
             assert!(cache.make_room(1).is_empty());
             cache.set_budget(budget);
-            cache.begin_pass(&[]);
-            assert!(cache.make_room(100).len() >= (budget / group).next_power_of_two() / 2);
+            assert!(cache.make_room(100).len() >= (budget / (n * 8)).next_power_of_two() / 2);
             assert!(cache.pieces.len() * cache.piece_bytes() <= budget);
         }
     }
 
     #[test]
     fn what_the_pass_uses_stays() {
-        let mut cache = ColumnCache::new(N, PIECE);
-        fill(&mut cache, &[1, 2]);
+        let mut cache = ColumnCache::new(N, N * 8);
+        fill(&mut cache, &[1]);
         cache.begin_pass(&[1, 7]);
-        assert!(cache.make_room(1).is_empty() && cache.contains(2));
+        assert!(cache.make_room(1).is_empty() && cache.contains(1));
     }
 }

@@ -1,61 +1,133 @@
 //! Blocks of kernel values: points prepared as columns, filled a band of rows at a time.
 
 use super::function::Kernel;
-use super::panels::{Panels, Term, WIDTH};
+use super::panels::{Panels, Term};
 use super::points::Points;
+use crate::linalg::real::Real;
 
 /// Bytes of packed columns that stay in the cache while rows run through them.
 const TILE_BYTES: usize = 256 << 10;
 /// Columns of a tile, at most: a strip of rows should stay in the cache while it becomes kernel values.
-const TILE_COLUMNS: usize = 512;
+pub(super) const TILE_COLUMNS: usize = 512;
 /// Rows that are finished together.
-const STRIP: usize = 8;
+pub(super) const STRIP: usize = 8;
 
-/// Points prepared as the columns of kernel blocks.
+/// Points prepared as the columns of kernel blocks, in the precision of R.
 #[derive(Clone, Debug)]
-pub struct Columns<'a> {
+pub struct PackedColumns<R, const LANES: usize> {
     kernel: Kernel,
-    points: &'a Points<'a>,
-    panels: Panels,
+    panels: Panels<R, LANES>,
+    norms: Vec<R>,
+    n: usize,
+    n_features: usize,
     tile: usize,
 }
 
-impl<'a> Columns<'a> {
+/// In double precision: what every result rests on.
+pub type Columns = PackedColumns<f64, 8>;
+/// In single precision: half the work and memory, for a gradient that only has to point the way.
+pub(super) type CoarseColumns = PackedColumns<f32, 16>;
+
+/// Points that run through the columns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'r, R> {
+    /// Row-major.
+    pub(super) values: &'r [R],
+    /// Squared norms; empty if the kernel needs none.
+    pub(super) norms: &'r [R],
+}
+
+impl<R: Real, const LANES: usize> PackedColumns<R, LANES> {
     /// Packs the points.
-    pub fn new(points: &'a Points<'a>, kernel: &Kernel) -> Self {
-        let row_bytes = 8 * points.n_features().max(1);
-        let tile = (TILE_BYTES / row_bytes).clamp(WIDTH, TILE_COLUMNS) / WIDTH * WIDTH;
-        let panels = Panels::new(points.values(), points.n_features());
-        Self { kernel: *kernel, points, panels, tile }
+    pub fn new(points: &Points<'_>, kernel: &Kernel) -> Self {
+        let (n, n_features) = (points.len(), points.n_features());
+        let width = Panels::<R, LANES>::WIDTH;
+        let row_bytes = size_of::<R>() * n_features.max(1);
+        let tile = (TILE_BYTES / row_bytes).clamp(width, TILE_COLUMNS) / width * width;
+        let panels = Panels::new(points.values(), n_features);
+        let norms = if kernel.needs_norms() { panels.squared_norms(n) } else { Vec::new() };
+        Self { kernel: *kernel, panels, norms, n, n_features, tile }
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        self.points.len()
+        self.n
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.n == 0
+    }
+
+    /// The kernel.
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
 
     /// x'x of every point, to the bit that the products have.
-    pub(super) fn squared_norms(&self) -> Vec<f64> {
-        self.panels.squared_norms(self.len())
+    pub(super) fn squared_norms(&self) -> Vec<R> {
+        self.panels.squared_norms(self.n)
     }
 
+    /// Columns of a tile: what stays in the cache while rows run through it.
+    pub(super) fn tile(&self) -> usize {
+        self.tile
+    }
+
+    /// Copies some of the points into `values` and `norms`, as rows.
+    pub(super) fn gather(&self, points: &[usize], values: &mut Vec<R>, norms: &mut Vec<R>) {
+        values.clear();
+        norms.clear();
+        for &i in points {
+            self.panels.copy_column(i, values);
+            norms.extend(self.norms.get(i));
+        }
+    }
+
+    /// Kernel values of a few rows (one to [`STRIP`], from row `start` of `x`) with the columns `first .. last`, where `first` is a
+    /// multiple of [`PackedColumns::tile`] or of [`TILE_COLUMNS`]; `out[i]` receives row start + i.
+    pub(super) fn fill_strip(
+        &self,
+        x: Rows<'_, R>,
+        start: usize,
+        first: usize,
+        last: usize,
+        out: &mut [&mut [R]],
+    ) {
+        let d = self.n_features;
+        if d == 0 {
+            for row in out.iter_mut() {
+                row.fill(R::default());
+            }
+        } else {
+            let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
+                Term::Difference
+            } else {
+                Term::Product
+            };
+            self.panels.strip(term, &x.values[start * d..][..out.len() * d], first, last, out);
+        }
+        let norms = self.norms.get(first..last).unwrap_or_default();
+        for (i, row) in out.iter_mut().enumerate() {
+            let norm = x.norms.get(start + i).copied().unwrap_or_default();
+            self.kernel.finish_row(row, norm, norms);
+        }
+    }
+}
+
+impl Columns {
     /// Kernel values of the rows `start ..` of x with the columns `from ..` (rounded down to a panel) into `band`, which holds
     /// whole rows of `len()` values.
     ///
     /// # Panics
     /// If x has fewer rows than the band reaches, or other features.
     pub fn fill(&self, x: &Points<'_>, start: usize, from: usize, band: &mut [f64]) {
-        let m = self.len();
+        let (m, width) = (self.n, Panels::<f64, 8>::WIDTH);
         if m == 0 {
             return;
         }
         let rows = start..start + band.len() / m;
-        for first in (from / WIDTH * WIDTH..m).step_by(self.tile) {
+        for first in (from / width * width..m).step_by(self.tile) {
             let last = (first + self.tile).min(m);
             let strips = band.chunks_mut(STRIP * m);
             for (strip, start) in strips.zip(rows.clone().step_by(STRIP)) {
@@ -65,49 +137,8 @@ impl<'a> Columns<'a> {
                     *part = &mut row[first..last];
                     n_rows += 1;
                 }
-                self.fill_strip(x, start, first, last, &mut parts[..n_rows]);
+                self.fill_strip(x.rows(), start, first, last, &mut parts[..n_rows]);
             }
-        }
-    }
-
-    /// Columns of a tile: what stays in the cache while rows run through it.
-    pub(super) fn tile(&self) -> usize {
-        self.tile
-    }
-
-    /// Kernel values of all rows of x with one tile of columns, from `first` (a multiple of [`Columns::tile`]); `out[i]` receives
-    /// row i.
-    pub(super) fn fill_tile(&self, x: &Points<'_>, first: usize, out: &mut [&mut [f64]]) {
-        let last = (first + self.tile).min(self.len());
-        for (strip, start) in out.chunks_mut(STRIP).zip((0..).step_by(STRIP)) {
-            self.fill_strip(x, start, first, last, strip);
-        }
-    }
-
-    fn fill_strip(
-        &self,
-        x: &Points<'_>,
-        start: usize,
-        first: usize,
-        last: usize,
-        out: &mut [&mut [f64]],
-    ) {
-        let d = self.points.n_features();
-        if d == 0 {
-            for row in out.iter_mut() {
-                row.fill(0.0);
-            }
-        } else {
-            let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
-                Term::Difference
-            } else {
-                Term::Product
-            };
-            let rows = &x.values()[start * d..(start + out.len()) * d];
-            self.panels.strip(term, rows, first, last, out);
-        }
-        for (i, row) in out.iter_mut().enumerate() {
-            self.kernel.finish_row(row, x.norm(start + i), self.points.norms(first..last));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The kernel functions, from dot products and squared norms.
 
 use crate::error::{Error, Result};
-use crate::linalg::exp;
+use crate::linalg::real::Real;
 use crate::linalg::simd::{Routine, dispatch};
 
 /// A kernel and its parameters.
@@ -106,66 +106,75 @@ impl Kernel {
 
     /// Turns dot products x'y_j (for the Laplacian kernel: distances |x - y_j|_1) into kernel values, in place. `norm` and `norms`
     /// are the squared norms of x and y_j (read by the RBF kernel alone).
-    pub(super) fn finish_row(&self, row: &mut [f64], norm: f64, norms: &[f64]) {
+    pub(super) fn finish_row<R: Real>(&self, row: &mut [R], norm: R, norms: &[R]) {
         match *self {
             Self::Linear => {}
             Self::Polynomial { gamma, coef0, degree } => {
+                let (gamma, coef0) = (R::of(gamma), R::of(coef0));
                 dispatch(PolynomialRow { row, gamma, coef0, degree });
             }
-            Self::Rbf { gamma } => dispatch(RbfRow { row, norm, norms, gamma }),
+            Self::Rbf { gamma } => {
+                let gamma = R::of(gamma);
+                dispatch(RbfRow { row, norm, norms, gamma });
+            }
             Self::Sigmoid { gamma, coef0 } => {
+                let (gamma, coef0) = (R::of(gamma), R::of(coef0));
                 for value in row {
                     *value = (gamma * *value + coef0).tanh();
                 }
             }
-            Self::Laplacian { gamma } => dispatch(LaplacianRow { row, gamma }),
+            Self::Laplacian { gamma } => {
+                let gamma = R::of(gamma);
+                dispatch(LaplacianRow { row, gamma });
+            }
         }
     }
 }
 
-struct RbfRow<'a> {
-    row: &'a mut [f64],
-    norm: f64,
-    norms: &'a [f64],
-    gamma: f64,
+struct RbfRow<'a, R> {
+    row: &'a mut [R],
+    norm: R,
+    norms: &'a [R],
+    gamma: R,
 }
 
-impl Routine for RbfRow<'_> {
+impl<R: Real> Routine for RbfRow<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
+        let zero = R::default();
         for (value, norm) in self.row.iter_mut().zip(self.norms) {
-            let distance = (self.norm + norm) - 2.0 * *value;
+            let distance = (self.norm + *norm) - (*value + *value);
             // Rounding can make a distance negative, never the product of two equal rows (points.rs).
-            let distance = if distance < 0.0 { 0.0 } else { distance };
-            *value = exp::exp::<FMA>(-self.gamma * distance);
+            let distance = if distance < zero { zero } else { distance };
+            *value = (-self.gamma * distance).exp::<FMA>();
         }
     }
 }
 
-struct LaplacianRow<'a> {
-    row: &'a mut [f64],
-    gamma: f64,
+struct LaplacianRow<'a, R> {
+    row: &'a mut [R],
+    gamma: R,
 }
 
-impl Routine for LaplacianRow<'_> {
+impl<R: Real> Routine for LaplacianRow<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for value in self.row.iter_mut() {
-            *value = exp::exp::<FMA>(-self.gamma * *value);
+            *value = (-self.gamma * *value).exp::<FMA>();
         }
     }
 }
 
-struct PolynomialRow<'a> {
-    row: &'a mut [f64],
-    gamma: f64,
-    coef0: f64,
+struct PolynomialRow<'a, R> {
+    row: &'a mut [R],
+    gamma: R,
+    coef0: R,
     degree: i32,
 }
 
-impl Routine for PolynomialRow<'_> {
+impl<R: Real> Routine for PolynomialRow<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -173,9 +182,9 @@ impl Routine for PolynomialRow<'_> {
             *value = self.gamma * *value + self.coef0;
         }
         match self.degree {
-            0 => self.row.fill(1.0),
+            0 => self.row.fill(R::of(1.0)),
             1 => {}
-            2 => self.row.iter_mut().for_each(|v| *v *= *v),
+            2 => self.row.iter_mut().for_each(|v| *v = *v * *v),
             3 => self.row.iter_mut().for_each(|v| *v = *v * *v * *v),
             _ => {
                 let degree = self.degree;

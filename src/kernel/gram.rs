@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use super::columns::Columns;
 use super::function::Kernel;
 use super::points::Points;
-use super::sums::ColumnSums;
+use super::sums::{ColumnSums, Weight};
 use crate::error::{Error, Result, check_len};
 use crate::linalg::memory::zeros;
+use crate::linalg::real::Real;
 use crate::linalg::vector::add_rows;
 use crate::threads::Threads;
 
@@ -112,41 +113,6 @@ impl<'a> GramMatrix<'a> {
         Ok(GramMatrix::held(values, n, 0))
     }
 
-    /// The block of `points` from whole columns (`column(k)` is that of `points[k]`, if it is known) and, for the `rest` whose columns
-    /// are not known, from their block.
-    pub(super) fn assemble<'c>(
-        buffer: Vec<f64>,
-        points: &[usize],
-        column: impl Fn(usize) -> Option<&'c [f64]> + Sync,
-        rest: &[usize],
-        block: &GramMatrix<'_>,
-        threads: &Threads,
-    ) -> GramMatrix<'static> {
-        let n = points.len();
-        let mut values = resized(buffer, n * n);
-        let mut place = vec![0; n];
-        rest.iter().enumerate().for_each(|(r, &k)| place[k] = r);
-        threads.for_each_chunk(
-            &mut values,
-            (BAND * n).max(1),
-            n * n > PARALLEL_ENTRIES,
-            |b, band| {
-                for (i, out) in band.chunks_exact_mut(n).enumerate() {
-                    let k = b * BAND + i;
-                    if let Some(known) = column(k) {
-                        out.iter_mut().zip(points).for_each(|(value, &j)| *value = known[j]);
-                        continue;
-                    }
-                    let row = block.row(place[k]);
-                    for (j, value) in out.iter_mut().enumerate() {
-                        *value = column(j).map_or_else(|| row[place[j]], |known| known[points[k]]);
-                    }
-                }
-            },
-        );
-        GramMatrix::held(values, n, 0)
-    }
-
     fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
         GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed }
@@ -203,7 +169,8 @@ impl<'a> GramMatrix<'a> {
     pub fn column_sums(&self, columns: &[usize], weights: &[f64], threads: &Threads) -> ColumnSums {
         let rows: Vec<&[f64]> = columns.iter().map(|&j| self.row(j)).collect();
         let mut sums = ColumnSums::zeros(self.n);
-        sums.add(&rows, weights, threads);
+        let weights: Vec<Weight> = weights.iter().map(|w| Weight::from(*w)).collect();
+        sums.add(&rows, &weights, threads);
         sums
     }
 
@@ -342,15 +309,13 @@ fn mirror(values: &mut [f64], n: usize, threads: &Threads) {
 }
 
 /// Refuses entries that are not finite or would overflow in products.
-pub(super) fn check_entries(values: &[f64], kernel: &'static str) -> Result<()> {
-    let bad = |v: &f64| !(v.abs() < LARGEST_ENTRY);
+pub(super) fn check_entries<R: Real>(values: &[R], kernel: &'static str) -> Result<()> {
+    // Written so that NaN is bad; without a branch, so that it vectorises.
+    let bad = |v: f64| !(v.abs() < LARGEST_ENTRY);
     for block in values.chunks(4096) {
-        // One vectorised pass; only a bad block is looked at closely. NaN is lost by max, hence the sum beside it.
-        let largest = block.iter().fold(0.0_f64, |m, v| if v.abs() > m { v.abs() } else { m });
-        let sum: f64 = block.iter().map(|v| v * 0.0).sum();
-        if !(largest < LARGEST_ENTRY) || sum != 0.0 {
-            let largest = values.iter().filter(|v| bad(v)).map(|v| v.abs()).fold(0.0, f64::max);
-            let largest = if values.iter().any(|v| v.is_nan()) { f64::NAN } else { largest };
+        if block.iter().fold(false, |any, v| any | bad(v.to_f64())) {
+            let worst = block.iter().map(|v| v.to_f64().abs()).filter(|v| bad(*v));
+            let largest = worst.fold(0.0, |m: f64, v| if v.is_nan() { v } else { m.max(v) });
             return Err(Error::KernelOverflow { kernel, largest });
         }
     }

@@ -5,17 +5,18 @@
 //! rows of the strip. Every sum runs over the features in order, so an entry has the same bits wherever it is computed: the
 //! matrix is symmetric and two equal points have equal products.
 
-use crate::linalg::simd::{Routine, dispatch, fma, has_wide_registers};
+use crate::linalg::real::Real;
+use crate::linalg::simd::{Routine, dispatch, has_wide_registers};
 
-/// Columns of a panel.
-pub(super) const WIDTH: usize = 16;
-
-/// Points packed as columns.
+/// Points packed as columns, twice `LANES` to a panel: a register of AVX-512 is eight doubles or sixteen singles.
 #[derive(Clone, Debug)]
-pub(super) struct Panels {
-    values: Vec<[f64; WIDTH]>,
+pub(super) struct Panels<R, const LANES: usize> {
+    values: Vec<Pair<R, LANES>>,
     n_features: usize,
 }
+
+/// One feature of the columns of a panel. Halves of one register each: longer arrays are not kept in registers.
+type Pair<R, const LANES: usize> = [[R; LANES]; 2];
 
 /// What is summed over the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,47 +27,58 @@ pub(super) enum Term {
     Difference,
 }
 
-impl Panels {
-    /// Packs `n` points given row by row.
+impl<R: Real, const LANES: usize> Panels<R, LANES> {
+    /// Columns of a panel.
+    pub(super) const WIDTH: usize = 2 * LANES;
+
+    /// Packs points given row by row.
     pub(super) fn new(values: &[f64], n_features: usize) -> Self {
         if n_features == 0 {
             return Self { values: Vec::new(), n_features };
         }
         let n = values.len() / n_features;
-        let mut packed = vec![[0.0; WIDTH]; n.div_ceil(WIDTH) * n_features];
+        let mut packed = vec![[[R::default(); LANES]; 2]; n.div_ceil(Self::WIDTH) * n_features];
         for (panel, rows) in
-            packed.chunks_exact_mut(n_features).zip(values.chunks(WIDTH * n_features))
+            packed.chunks_exact_mut(n_features).zip(values.chunks(Self::WIDTH * n_features))
         {
-            for (lane, row) in rows.chunks_exact(n_features).enumerate() {
-                for (column, x) in panel.iter_mut().zip(row) {
-                    column[lane] = *x;
+            for (column, row) in rows.chunks_exact(n_features).enumerate() {
+                for (pair, x) in panel.iter_mut().zip(row) {
+                    pair[column / LANES][column % LANES] = R::of(*x);
                 }
             }
         }
         Self { values: packed, n_features }
     }
 
+    /// Copies the features of column `i` to the end of `out`.
+    pub(super) fn copy_column(&self, i: usize, out: &mut Vec<R>) {
+        let d = self.n_features;
+        let panel = &self.values[i / Self::WIDTH * d..(i / Self::WIDTH + 1) * d];
+        let column = i % Self::WIDTH;
+        out.extend(panel.iter().map(|pair| pair[column / LANES][column % LANES]));
+    }
+
     /// Squared norms, summed as every other product.
-    pub(super) fn squared_norms(&self, n: usize) -> Vec<f64> {
-        let mut norms = Vec::with_capacity(n + WIDTH);
+    pub(super) fn squared_norms(&self, n: usize) -> Vec<R> {
+        let mut norms = Vec::with_capacity(n + Self::WIDTH);
         if self.n_features > 0 {
             for panel in self.values.chunks_exact(self.n_features) {
-                norms.extend_from_slice(&dispatch(Norms { panel }));
+                norms.extend(dispatch(Norms { panel }).as_flattened());
             }
         }
-        norms.resize(n, 0.0);
+        norms.resize(n, R::default());
         norms
     }
 
     /// Sums over the features for the rows `rows` (row-major) with the columns `first .. last`, where `first` is a multiple of
-    /// [`WIDTH`]; `out[i]` receives row i.
+    /// the width; `out[i]` receives row i.
     pub(super) fn strip(
         &self,
         term: Term,
-        rows: &[f64],
+        rows: &[R],
         first: usize,
         last: usize,
-        out: &mut [&mut [f64]],
+        out: &mut [&mut [R]],
     ) {
         let mut rows = rows.chunks_exact(self.n_features);
         // Sums of eight rows fit the registers of AVX-512, of two rows those of AVX2.
@@ -87,45 +99,53 @@ impl Panels {
     fn rows<'r, const ROWS: usize>(
         &self,
         term: Term,
-        rows: &mut impl Iterator<Item = &'r [f64]>,
+        rows: &mut impl Iterator<Item = &'r [R]>,
         first: usize,
         last: usize,
-        out: &mut [&mut [f64]; ROWS],
+        out: &mut [&mut [R]; ROWS],
     ) {
         let d = self.n_features;
-        let panels = &self.values[first / WIDTH * d..last.div_ceil(WIDTH) * d];
-        let rows: [&[f64]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or_default());
+        let panels = &self.values[first / Self::WIDTH * d..last.div_ceil(Self::WIDTH) * d];
+        let rows: [&[R]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or_default());
         let columns = last - first;
         match term {
-            Term::Product => dispatch(Strip::<ROWS, false> { rows, panels, columns, out }),
-            Term::Difference => dispatch(Strip::<ROWS, true> { rows, panels, columns, out }),
+            Term::Product => {
+                dispatch(Strip::<R, LANES, ROWS, false> { rows, panels, columns, out });
+            }
+            Term::Difference => {
+                dispatch(Strip::<R, LANES, ROWS, true> { rows, panels, columns, out });
+            }
         }
     }
 }
 
-struct Strip<'a, 'o, const ROWS: usize, const DIFFERENCE: bool> {
-    rows: [&'a [f64]; ROWS],
-    panels: &'a [[f64; WIDTH]],
+struct Strip<'a, 'o, R, const LANES: usize, const ROWS: usize, const DIFFERENCE: bool> {
+    rows: [&'a [R]; ROWS],
+    panels: &'a [Pair<R, LANES>],
     columns: usize,
-    out: &'a mut [&'o mut [f64]; ROWS],
+    out: &'a mut [&'o mut [R]; ROWS],
 }
 
-impl<const ROWS: usize, const DIFFERENCE: bool> Routine for Strip<'_, '_, ROWS, DIFFERENCE> {
+impl<R: Real, const LANES: usize, const ROWS: usize, const DIFFERENCE: bool> Routine
+    for Strip<'_, '_, R, LANES, ROWS, DIFFERENCE>
+{
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let d = self.rows[0].len();
-        let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &self.rows[r][..d]);
+        let width = 2 * LANES;
+        let rows: [&[R]; ROWS] = std::array::from_fn(|r| &self.rows[r][..d]);
         for (p, panel) in self.panels.chunks_exact(d).enumerate() {
-            let sums = sum_over_features::<FMA, ROWS, DIFFERENCE>(&rows, panel, d);
-            let at = p * WIDTH;
-            let width = WIDTH.min(self.columns - at);
+            let sums = sum_over_features::<FMA, R, LANES, ROWS, DIFFERENCE>(&rows, panel, d);
+            let at = p * width;
+            let here = width.min(self.columns - at);
             for r in 0..ROWS {
-                let out = &mut self.out[r][at..at + width];
-                if width == WIDTH {
-                    out.copy_from_slice(&sums[r]);
+                let out = &mut self.out[r][at..at + here];
+                let sums = sums[r].as_flattened();
+                if here == width {
+                    out.copy_from_slice(sums);
                 } else {
-                    out.copy_from_slice(&sums[r][..width]);
+                    out.copy_from_slice(&sums[..here]);
                 }
             }
         }
@@ -134,58 +154,62 @@ impl<const ROWS: usize, const DIFFERENCE: bool> Routine for Strip<'_, '_, ROWS, 
 
 /// Kept apart so that the sums live in registers: nothing in here can panic, and they are stored once, by the caller.
 #[inline(always)]
-fn sum_over_features<const FMA: bool, const ROWS: usize, const DIFFERENCE: bool>(
-    rows: &[&[f64]; ROWS],
-    panel: &[[f64; WIDTH]],
+fn sum_over_features<
+    const FMA: bool,
+    R: Real,
+    const LANES: usize,
+    const ROWS: usize,
+    const DIFFERENCE: bool,
+>(
+    rows: &[&[R]; ROWS],
+    panel: &[Pair<R, LANES>],
     d: usize,
-) -> [[f64; WIDTH]; ROWS] {
+) -> [Pair<R, LANES>; ROWS] {
     let panel = &panel[..d];
-    let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &rows[r][..d]);
-    // Halves of one register each: arrays of sixteen are not kept in registers.
-    let (mut low, mut high) = ([[0.0; WIDTH / 2]; ROWS], [[0.0; WIDTH / 2]; ROWS]);
+    let rows: [&[R]; ROWS] = std::array::from_fn(|r| &rows[r][..d]);
+    let zeros = [[R::default(); LANES]; ROWS];
+    let (mut low, mut high) = (zeros, zeros);
     for k in 0..d {
-        let (left, right) = panel[k].split_at(WIDTH / 2);
+        let [left, right] = &panel[k];
         for r in 0..ROWS {
             let x = rows[r][k];
-            add_terms::<FMA, DIFFERENCE>(x, left, &mut low[r]);
-            add_terms::<FMA, DIFFERENCE>(x, right, &mut high[r]);
+            add_terms::<FMA, R, LANES, DIFFERENCE>(x, left, &mut low[r]);
+            add_terms::<FMA, R, LANES, DIFFERENCE>(x, right, &mut high[r]);
         }
     }
-    let mut sums = [[0.0; WIDTH]; ROWS];
-    for r in 0..ROWS {
-        sums[r][..WIDTH / 2].copy_from_slice(&low[r]);
-        sums[r][WIDTH / 2..].copy_from_slice(&high[r]);
-    }
-    sums
+    std::array::from_fn(|r| [low[r], high[r]])
 }
 
 #[inline(always)]
-fn add_terms<const FMA: bool, const DIFFERENCE: bool>(
-    x: f64,
-    column: &[f64],
-    sums: &mut [f64; WIDTH / 2],
+fn add_terms<const FMA: bool, R: Real, const LANES: usize, const DIFFERENCE: bool>(
+    x: R,
+    column: &[R; LANES],
+    sums: &mut [R; LANES],
 ) {
-    for l in 0..WIDTH / 2 {
+    for l in 0..LANES {
         sums[l] = if DIFFERENCE {
             sums[l] + (x - column[l]).abs()
         } else {
-            fma::<FMA>(x, column[l], sums[l])
+            x.fma::<FMA>(column[l], sums[l])
         };
     }
 }
 
-struct Norms<'a> {
-    panel: &'a [[f64; WIDTH]],
+struct Norms<'a, R, const LANES: usize> {
+    panel: &'a [Pair<R, LANES>],
 }
 
-impl Routine for Norms<'_> {
-    type Output = [f64; WIDTH];
+impl<R: Real, const LANES: usize> Routine for Norms<'_, R, LANES> {
+    type Output = Pair<R, LANES>;
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> [f64; WIDTH] {
-        let mut sums = [0.0; WIDTH];
-        for column in self.panel {
-            for l in 0..WIDTH {
-                sums[l] = fma::<FMA>(column[l], column[l], sums[l]);
+    fn run<const FMA: bool>(self) -> Pair<R, LANES> {
+        let mut sums = [[R::default(); LANES]; 2];
+        for pair in self.panel {
+            for half in 0..2 {
+                for l in 0..LANES {
+                    let x = pair[half][l];
+                    sums[half][l] = x.fma::<FMA>(x, sums[half][l]);
+                }
             }
         }
         sums
@@ -198,27 +222,35 @@ mod tests {
 
     #[test]
     fn strips_of_every_shape_sum_in_order() {
+        check::<f64, 8>();
+        check::<f32, 16>();
+    }
+
+    fn check<R: Real, const LANES: usize>() {
         for (n, d) in [(1, 1), (2, 3), (7, 2), (8, 5), (15, 4), (16, 1), (17, 9), (50, 33)] {
             let x: Vec<f64> = (0..n * d).map(|i| ((i * 37 % 101) as f64 - 50.0) / 16.0).collect();
-            let panels = Panels::new(&x, d);
+            let panels = Panels::<R, LANES>::new(&x, d);
+            let mut rows = Vec::new();
+            (0..n).for_each(|i| panels.copy_column(i, &mut rows));
+            assert!(rows.iter().zip(&x).all(|(r, x)| r.to_f64() == *x));
             for term in [Term::Product, Term::Difference] {
-                let mut out = vec![f64::NAN; n * n];
-                let mut rows: Vec<&mut [f64]> = out.chunks_exact_mut(n).collect();
-                panels.strip(term, &x, 0, n, &mut rows);
+                let mut out = vec![R::of(f64::NAN); n * n];
+                let mut strips: Vec<&mut [R]> = out.chunks_exact_mut(n).collect();
+                panels.strip(term, &rows, 0, n, &mut strips);
                 for i in 0..n {
                     for j in 0..n {
                         let one = |k: usize| match term {
                             Term::Product => x[i * d + k] * x[j * d + k],
                             Term::Difference => (x[i * d + k] - x[j * d + k]).abs(),
                         };
-                        // Multiples of 1/256 well below 2^53: exact in any order.
-                        assert_eq!(out[i * n + j], (0..d).map(one).sum::<f64>());
+                        // Multiples of 1/256 well below 2^24 of them: exact in any order.
+                        assert_eq!(out[i * n + j].to_f64(), (0..d).map(one).sum::<f64>());
                     }
                 }
             }
             let norms = panels.squared_norms(n);
             for i in 0..n {
-                assert_eq!(norms[i], x[i * d..(i + 1) * d].iter().map(|v| v * v).sum::<f64>());
+                assert_eq!(norms[i].to_f64(), x[i * d..(i + 1) * d].iter().map(|v| v * v).sum::<f64>());
             }
         }
     }

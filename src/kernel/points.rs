@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::columns::Rows;
 use super::function::Kernel;
 use super::panels::Panels;
 use crate::error::{Error, Result, check_finite};
@@ -77,7 +78,7 @@ impl<'a> Points<'a> {
             }
         };
         let norms = if kernel.needs_norms() {
-            Panels::new(&values, n_features).squared_norms(n_rows)
+            Panels::<f64, 8>::new(&values, n_features).squared_norms(n_rows)
         } else {
             Vec::new()
         };
@@ -140,14 +141,9 @@ impl<'a> Points<'a> {
         &self.values
     }
 
-    /// Squared norm of point i; 0 if the kernel needs none.
-    pub(super) fn norm(&self, i: usize) -> f64 {
-        self.norms.get(i).copied().unwrap_or(0.0)
-    }
-
-    /// Squared norms of some points; empty if the kernel needs none.
-    pub(super) fn norms(&self, range: std::ops::Range<usize>) -> &[f64] {
-        self.norms.get(range).unwrap_or_default()
+    /// All of them, as they run through columns.
+    pub(super) fn rows(&self) -> Rows<'_, f64> {
+        Rows { values: &self.values, norms: &self.norms }
     }
 }
 

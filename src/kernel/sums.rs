@@ -1,14 +1,12 @@
 //! Sums of matrix columns that carry their rounding errors.
 
+use super::pass::{self, SPAN};
 use crate::linalg::compensated;
+pub use crate::linalg::compensated::Weight;
 use crate::threads::Threads;
 
-/// Rows of one task.
-const BAND: usize = 512;
-/// Columns that are added in one pass over a task's rows.
-const TOGETHER: usize = 64;
-/// Products below which threads cost more than they bring.
-const PARALLEL_PRODUCTS: usize = 50_000;
+/// Entries of one task.
+const BAND: usize = SPAN;
 
 /// K b as sums of two numbers, as good as in twice the working precision, with the sum of the magnitudes of the terms.
 #[derive(Clone, Debug)]
@@ -17,8 +15,9 @@ pub struct ColumnSums {
     n: usize,
 }
 
+/// The sums of one task.
 #[derive(Clone, Debug)]
-struct Band {
+pub(super) struct Band {
     high: Vec<f64>,
     low: Vec<f64>,
     magnitude: Vec<f64>,
@@ -50,27 +49,15 @@ impl ColumnSums {
     }
 
     /// Adds `weights[k]` times `columns[k]`.
-    pub fn add(&mut self, columns: &[&[f64]], weights: &[f64], threads: &Threads) {
-        let parallel = columns.len() * self.n > PARALLEL_PRODUCTS;
-        threads.for_each_chunk(&mut self.bands, 1, parallel, |k, band| {
-            let band = &mut band[0];
-            let range = k * BAND..k * BAND + band.high.len();
-            // As many columns as a task can list without allocating.
-            for (columns, weights) in columns.chunks(TOGETHER).zip(weights.chunks(TOGETHER)) {
-                let mut parts: [&[f64]; TOGETHER] = [&[]; TOGETHER];
-                for (part, column) in parts.iter_mut().zip(columns) {
-                    *part = &column[range.clone()];
-                }
-                let parts = &parts[..columns.len()];
-                compensated::add_columns(
-                    weights,
-                    parts,
-                    &mut band.high,
-                    &mut band.low,
-                    &mut band.magnitude,
-                );
-            }
+    pub fn add(&mut self, columns: &[&[f64]], weights: &[Weight], threads: &Threads) {
+        pass::reuse(columns, &mut self.bands, threads, |band, at, row, values| {
+            band.add(at, &weights[row..row + values.len()], values);
         });
+    }
+
+    /// The sums in parts of [`SPAN`] entries.
+    pub(super) fn bands(&mut self) -> &mut [Band] {
+        &mut self.bands
     }
 
     /// Entry i: the sum, its correction, and sum over j of `|K_ij| |b_j|`.
@@ -88,5 +75,19 @@ impl ColumnSums {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.n == 0
+    }
+}
+
+impl Band {
+    /// Adds `weights[k]` times `columns[k]` to the entries from `at` on.
+    pub(super) fn add(&mut self, at: usize, weights: &[Weight], columns: &[&[f64]]) {
+        let range = at..at + columns.first().map_or(0, |column| column.len());
+        compensated::add_columns(
+            weights,
+            columns,
+            &mut self.high[range.clone()],
+            &mut self.low[range.clone()],
+            &mut self.magnitude[range],
+        );
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod compensated;
 pub mod exp;
+mod exp_single;
 pub mod memory;
+pub mod real;
 pub(crate) mod simd;
 pub mod vector;

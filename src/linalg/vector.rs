@@ -3,6 +3,7 @@
 //! Every reduction runs over a fixed number of independent lanes, so that the order of additions, and with it the
 //! last bit of the result, depends on the length alone.
 
+use super::real::Real;
 use super::simd::{Routine, dispatch, fma};
 
 /// Lanes of a reduction: one AVX-512 register, two of AVX2.
@@ -26,11 +27,11 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     dispatch(Axpy { a, x, y });
 }
 
-/// out += sum of `a[k] * rows[k]`, four rows to a pass over `out`.
+/// out += sum of `a[k] * rows[k]`, four rows to a pass over `out`. Rows of either width; the sums are in double precision.
 ///
 /// # Panics
 /// If a row is shorter than `out`.
-pub fn add_rows(a: &[f64], rows: &[&[f64]], out: &mut [f64]) {
+pub fn add_rows<R: Real>(a: &[f64], rows: &[&[R]], out: &mut [f64]) {
     let n = out.len();
     let mut coefficients = a.chunks_exact(4);
     let mut quads = rows.chunks_exact(4);
@@ -42,7 +43,7 @@ pub fn add_rows(a: &[f64], rows: &[&[f64]], out: &mut [f64]) {
         });
     }
     for (&c, r) in coefficients.remainder().iter().zip(quads.remainder()) {
-        axpy(c, &r[..n], out);
+        dispatch(Axpy { a: c, x: &r[..n], y: out });
     }
 }
 
@@ -71,29 +72,29 @@ impl Routine for Dot<'_> {
     }
 }
 
-struct Axpy<'a> {
+struct Axpy<'a, R> {
     a: f64,
-    x: &'a [f64],
+    x: &'a [R],
     y: &'a mut [f64],
 }
 
-impl Routine for Axpy<'_> {
+impl<R: Real> Routine for Axpy<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for (y, x) in self.y.iter_mut().zip(self.x) {
-            *y = fma::<FMA>(self.a, *x, *y);
+            *y = fma::<FMA>(self.a, x.to_f64(), *y);
         }
     }
 }
 
-struct Axpy4<'a> {
+struct Axpy4<'a, R> {
     a: [f64; 4],
-    rows: [&'a [f64]; 4],
+    rows: [&'a [R]; 4],
     out: &'a mut [f64],
 }
 
-impl Routine for Axpy4<'_> {
+impl<R: Real> Routine for Axpy4<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -101,8 +102,8 @@ impl Routine for Axpy4<'_> {
         let n = self.out.len();
         let (r0, r1, r2, r3) = (&r0[..n], &r1[..n], &r2[..n], &r3[..n]);
         for j in 0..n {
-            let low = fma::<FMA>(self.a[0], r0[j], self.a[1] * r1[j]);
-            let high = fma::<FMA>(self.a[2], r2[j], self.a[3] * r3[j]);
+            let low = fma::<FMA>(self.a[0], r0[j].to_f64(), self.a[1] * r1[j].to_f64());
+            let high = fma::<FMA>(self.a[2], r2[j].to_f64(), self.a[3] * r3[j].to_f64());
             self.out[j] += low + high;
         }
     }

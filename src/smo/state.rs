@@ -7,7 +7,7 @@ use super::settings::{Selection, SmoSettings};
 use super::shrinking::Active;
 use super::working_pair::{self, Pair};
 use crate::error::Result;
-use crate::gradient;
+use crate::gradient::{self, Move, Precision};
 use crate::info::Info;
 use crate::kernel::{ColumnSums, SingleColumns};
 use crate::linalg::vector::axpy;
@@ -236,17 +236,15 @@ impl<'a> State<'a> {
     /// Brings all variables back; the gradient of those left out follows from the columns of those that moved. The status if stopped.
     pub(super) fn unshrink(&mut self, monitor: &mut Monitor<'_>) -> Result<Option<SolverStatus>> {
         let Some((mut gradient, before)) = self.base.take() else { return Ok(None) };
-        let (mut moved, mut change) = (Vec::new(), Vec::new());
-        for (v, (now, before)) in self.beta.iter().zip(&before).enumerate() {
-            if now != before {
-                moved.push(v);
-                change.push(now - before);
-            }
-        }
+        let moved: Vec<Move> = (0..self.beta.len())
+            .map(|v| Move { variable: v, old: before[v], new: self.beta[v] })
+            .filter(|m| m.new != m.old)
+            .collect();
         let clock = monitor.elapsed();
         let progress = self.progress();
         let mut proceed = || monitor.poll(|| progress.clone()).is_none();
-        let done = gradient::follow(self.source, &moved, &change, &mut gradient, &mut proceed)?;
+        let (source, exact) = (&mut *self.source, Precision::Exact);
+        let done = gradient::follow(source, exact, &moved, &mut gradient, &mut proceed)?;
         self.info.seconds.gradient += monitor.elapsed() - clock;
         if !done {
             return Ok(monitor.poll(|| progress.clone()).or(Some(SolverStatus::Stopped)));

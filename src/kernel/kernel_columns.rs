@@ -1,0 +1,400 @@
+//! Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
+
+use std::time::Instant;
+
+use super::cache::ColumnCache;
+use super::columns::{CoarseColumns, Columns, PackedColumns, Rows};
+use super::function::Kernel;
+use super::gram::{GramMatrix, check_entries};
+use super::loose::Loose;
+use super::pass::{self, SPAN};
+use super::points::Points;
+use super::source::{ColumnSource, SingleColumns};
+use super::sums::{Band, ColumnSums, Weight};
+use crate::error::Result;
+use crate::linalg::real::Real;
+use crate::linalg::vector::add_rows;
+use crate::threads::Threads;
+
+/// Columns that are computed together; also the unit between two looks at the clock.
+const BATCH: usize = 64;
+/// Columns that come along with one that a step asks for.
+const COMPANY: usize = 8;
+/// Features from which any column is kept that fits. Below, an entry costs less than memory that is read once, and only columns that will
+/// be asked for again and again are kept.
+const COSTLY_FEATURES: usize = 128;
+/// Work of an exact column over that of a coarse one, until it is measured.
+const EXACT_OVER_COARSE: f64 = 3.0;
+/// Points whose kernel values show how well single precision does.
+const SAMPLE: usize = 48;
+
+/// The columns, and what is known of them.
+#[derive(Debug)]
+pub struct KernelColumns<'a> {
+    kernel: Kernel,
+    points: &'a Points<'a>,
+    exact: Columns,
+    coarse: Option<CoarseColumns>,
+    cache: ColumnCache,
+    loose: Loose,
+    diagonal: Vec<f64>,
+    threads: &'a Threads,
+    tally: Tally,
+    exact_time: Time,
+    coarse_time: Time,
+}
+
+/// Columns computed, and columns used again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    computed: usize,
+    reused: usize,
+}
+
+/// Columns, and the seconds that they took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Time {
+    columns: usize,
+    seconds: f64,
+}
+
+impl Time {
+    fn per_column(self) -> Option<f64> {
+        (self.columns > 0).then(|| self.seconds / self.columns as f64)
+    }
+}
+
+impl<'a> KernelColumns<'a> {
+    /// Prepares the points; `budget` bytes of columns are kept.
+    ///
+    /// # Errors
+    /// If a diagonal entry overflows.
+    pub fn new(
+        points: &'a Points<'a>,
+        kernel: &Kernel,
+        threads: &'a Threads,
+        budget: usize,
+    ) -> Result<Self> {
+        let exact = Columns::new(points, kernel);
+        let diagonal: Vec<f64> = if kernel.depends_on_distance() {
+            vec![1.0; points.len()]
+        } else {
+            exact.squared_norms().into_iter().map(|square| kernel.of_product(square)).collect()
+        };
+        check_entries(&diagonal, kernel.name())?;
+        Ok(Self {
+            kernel: *kernel,
+            points,
+            exact,
+            coarse: None,
+            cache: ColumnCache::new(points.len(), budget),
+            loose: Loose::default(),
+            diagonal,
+            threads,
+            tally: Tally::default(),
+            exact_time: Time::default(),
+            coarse_time: Time::default(),
+        })
+    }
+
+    /// The columns of one precision with all that a pass over them touches.
+    fn exact_pass(&mut self) -> Pass<'_, f64, 8> {
+        self.cache.set_entries::<f64>();
+        Pass {
+            columns: &self.exact,
+            cache: &mut self.cache,
+            keep_all: self.points.n_features() >= COSTLY_FEATURES,
+            threads: self.threads,
+            tally: &mut self.tally,
+            time: &mut self.exact_time,
+        }
+    }
+
+    /// Computes columns that are not here, those of `wanted` first, into the cache as far as they fit; where not even what is wanted
+    /// does, that alone into the loose places.
+    fn compute_few(&mut self, missing: &[usize], wanted: &[usize]) -> Result<()> {
+        let n = self.points.len();
+        let clock = Instant::now();
+        let needed = missing.iter().filter(|p| wanted.contains(p)).count();
+        let slots = self.cache.make_room(missing.len());
+        let in_cache = slots.len() >= needed;
+        let computed = &missing[..if in_cache { slots.len() } else { needed }];
+        let Self { cache, loose, .. } = self;
+        let kept =
+            if in_cache { cache.buffers(&slots) } else { loose.places(computed, wanted, n) };
+        let (mut values, mut norms) = (Vec::new(), Vec::new());
+        self.exact.gather(computed, &mut values, &mut norms);
+        let x = Rows { values: &values, norms: &norms };
+        let mut parts = vec![(); n.div_ceil(SPAN)];
+        let add = |(): &mut (), _, _, _: &[&[f64]]| {};
+        if let Err(error) =
+            pass::compute(&self.exact, x, computed.len(), kept, &mut parts, self.threads, add)
+        {
+            self.loose.clear();
+            return Err(error);
+        }
+        if in_cache {
+            self.cache.occupy(&slots, computed);
+        }
+        self.tally.computed += computed.len();
+        self.exact_time.columns += computed.len();
+        self.exact_time.seconds += clock.elapsed().as_secs_f64();
+        Ok(())
+    }
+}
+
+/// One precision of the columns at work.
+struct Pass<'p, R, const LANES: usize> {
+    columns: &'p PackedColumns<R, LANES>,
+    cache: &'p mut ColumnCache,
+    keep_all: bool,
+    threads: &'p Threads,
+    tally: &'p mut Tally,
+    time: &'p mut Time,
+}
+
+impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
+    /// Lets the columns of `points` run by: first those that are kept, then those that are kept from now on, then the others.
+    /// `add(part, at, order, values)` receives pieces of them as in [`pass::compute`], `order` being their places in `points`. With `keep` false the
+    /// cache stays as it is: a pass over everything must not push out what the next round needs.
+    fn run<P: Send>(
+        mut self,
+        points: &[usize],
+        keep: bool,
+        parts: &mut [P],
+        proceed: &mut dyn FnMut() -> bool,
+        add: impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync,
+    ) -> Result<bool> {
+        self.cache.begin_pass(points);
+        let (known, missing): (Vec<usize>, Vec<usize>) =
+            (0..points.len()).partition(|&k| self.cache.contains(points[k]));
+        for batch in known.chunks(BATCH) {
+            let rows: Vec<&[R]> = batch.iter().filter_map(|&k| self.cache.get(points[k])).collect();
+            pass::reuse(&rows, parts, self.threads, |part, at, row, values| {
+                add(part, at, &batch[row..row + values.len()], values);
+            });
+            self.tally.reused += batch.len();
+            if !proceed() {
+                return Ok(false);
+            }
+        }
+        let (worth, other): (Vec<usize>, Vec<usize>) = missing
+            .into_iter()
+            .partition(|&k| keep && (self.keep_all || self.cache.is_hot(points[k])));
+        let slots = self.cache.make_room(worth.len());
+        let (worth, no_room) = worth.split_at(slots.len());
+        for (batch, slots) in worth.chunks(BATCH).zip(slots.chunks(BATCH)) {
+            self.compute(points, batch, slots, parts, &add)?;
+            if !proceed() {
+                return Ok(false);
+            }
+        }
+        for batch in no_room.chunks(BATCH).chain(other.chunks(BATCH)) {
+            self.compute(points, batch, &[], parts, &add)?;
+            if !proceed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compute<P: Send>(
+        &mut self,
+        points: &[usize],
+        batch: &[usize],
+        slots: &[usize],
+        parts: &mut [P],
+        add: &(impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync),
+    ) -> Result<()> {
+        let clock = Instant::now();
+        let wanted: Vec<usize> = batch.iter().map(|&k| points[k]).collect();
+        let (mut values, mut norms) = (Vec::new(), Vec::new());
+        self.columns.gather(&wanted, &mut values, &mut norms);
+        let x = Rows { values: &values, norms: &norms };
+        let kept = self.cache.buffers(slots);
+        let each = |part: &mut P, at, row: usize, values: &[&[R]]| {
+            add(part, at, &batch[row..row + values.len()], values);
+        };
+        pass::compute(self.columns, x, batch.len(), kept, parts, self.threads, each)?;
+        self.cache.occupy(slots, &wanted);
+        self.tally.computed += batch.len();
+        self.time.columns += batch.len();
+        self.time.seconds += clock.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// out += sum of `weights[k]` times the column of `points[k]`.
+    fn add(
+        self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let mut parts: Vec<&mut [f64]> = out.chunks_mut(SPAN).collect();
+        self.run(points, true, &mut parts, proceed, |part, at, order, values| {
+            let weights = gather(order, weights);
+            let end = at + values.first().map_or(0, |value| value.len());
+            add_rows(&weights[..order.len()], values, &mut part[at..end]);
+        })
+    }
+}
+
+/// The entries of a strip's rows.
+fn gather<T: Copy + Default>(order: &[usize], all: &[T]) -> [T; super::columns::STRIP] {
+    let mut some = [T::default(); super::columns::STRIP];
+    some.iter_mut().zip(order).for_each(|(value, &k)| *value = all[k]);
+    some
+}
+
+/// Adds pieces of columns to sums that carry their errors.
+fn add_to_band(weights: &[Weight]) -> impl Fn(&mut Band, usize, &[usize], &[&[f64]]) + Sync {
+    |band, at, order, values| band.add(at, &gather(order, weights)[..order.len()], values)
+}
+
+impl ColumnSource for KernelColumns<'_> {
+    fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    fn diagonal(&self) -> &[f64] {
+        &self.diagonal
+    }
+
+    fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
+        GramMatrix::compute_into(buffer, &self.points.subset(points), &self.kernel, self.threads)
+    }
+
+    fn add_columns(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        self.exact_pass().add(points, weights, out, proceed)
+    }
+
+    fn column_sums(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<ColumnSums>> {
+        let mut sums = ColumnSums::zeros(self.points.len());
+        let weights: Vec<Weight> = weights.iter().map(|w| Weight::from(*w)).collect();
+        let add = add_to_band(&weights);
+        let done = self.exact_pass().run(points, false, sums.bands(), proceed, add)?;
+        Ok(done.then_some(sums))
+    }
+
+    fn update_sums(
+        &mut self,
+        points: &[usize],
+        changes: &[Weight],
+        sums: &mut ColumnSums,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        self.exact_pass().run(points, true, sums.bands(), proceed, add_to_band(changes))
+    }
+
+    fn coarse_error(&mut self) -> Option<f64> {
+        // Values between 0 and 1: no overflow, and an absolute error that means the same everywhere.
+        if !self.kernel.depends_on_distance() {
+            return None;
+        }
+        let coarse = CoarseColumns::new(self.points, &self.kernel);
+        let error = sampled_error(&self.exact, &coarse);
+        self.coarse = Some(coarse);
+        Some(error)
+    }
+
+    fn add_coarse_columns(
+        &mut self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let Some(coarse) = &self.coarse else {
+            return self.add_columns(points, weights, out, proceed);
+        };
+        self.cache.set_entries::<f32>();
+        let pass = Pass {
+            columns: coarse,
+            cache: &mut self.cache,
+            keep_all: self.points.n_features() >= COSTLY_FEATURES,
+            threads: self.threads,
+            tally: &mut self.tally,
+            time: &mut self.coarse_time,
+        };
+        pass.add(points, weights, out, proceed)
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.tally.computed, self.tally.reused)
+    }
+
+    fn set_budget(&mut self, bytes: usize) {
+        self.cache.set_budget(bytes);
+    }
+
+    fn set_hot(&mut self, points: &[usize]) {
+        self.cache.set_hot(points);
+    }
+
+    fn seconds_for(&self, n_columns: usize) -> f64 {
+        let coarse = || self.coarse_time.per_column().map(|s| EXACT_OVER_COARSE * s);
+        self.exact_time.per_column().or_else(coarse).unwrap_or(0.0) * n_columns as f64
+    }
+}
+
+/// Root mean square difference between the coarse and the exact values of some points with some others.
+fn sampled_error(exact: &Columns, coarse: &CoarseColumns) -> f64 {
+    let n = exact.len();
+    let (mut doubles, mut double_norms) = (Vec::new(), Vec::new());
+    let (mut singles, mut single_norms) = (Vec::new(), Vec::new());
+    let some: Vec<usize> = (0..SAMPLE.min(n)).map(|k| k * n / SAMPLE.min(n)).collect();
+    exact.gather(&some, &mut doubles, &mut double_norms);
+    coarse.gather(&some, &mut singles, &mut single_norms);
+    let x = Rows { values: &doubles, norms: &double_norms };
+    let y = Rows { values: &singles, norms: &single_norms };
+    let last = SPAN.min(exact.tile()).min(coarse.tile()).min(n);
+    let (mut a, mut b) = (vec![0.0; last], vec![0.0; last]);
+    let mut squares = 0.0;
+    for k in 0..some.len() {
+        exact.fill_strip(x, k, 0, last, &mut [&mut a]);
+        coarse.fill_strip(y, k, 0, last, &mut [&mut b]);
+        squares += a.iter().zip(&b).map(|(a, b)| (a - f64::from(*b)).powi(2)).sum::<f64>();
+    }
+    (squares / (some.len() * last).max(1) as f64).sqrt()
+}
+
+impl SingleColumns for KernelColumns<'_> {
+    fn fetch(&mut self, wanted: &[usize], likely: &mut dyn FnMut() -> Vec<usize>) -> Result<()> {
+        self.cache.set_entries::<f64>();
+        self.cache.begin_pass(wanted);
+        let is_here = |p: usize| self.cache.contains(p) || self.loose.get(p).is_some();
+        let mut missing: Vec<usize> = Vec::new();
+        for &point in wanted {
+            if !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        if missing.is_empty() {
+            self.tally.reused += wanted.len();
+            return Ok(());
+        }
+        self.tally.reused += wanted.len() - missing.len();
+        for point in likely() {
+            if missing.len() < COMPANY && !is_here(point) && !missing.contains(&point) {
+                missing.push(point);
+            }
+        }
+        self.compute_few(&missing, wanted)
+    }
+
+    fn column(&self, point: usize) -> &[f64] {
+        self.cache.get(point).or_else(|| self.loose.get(point)).expect("the column was fetched")
+    }
+}
