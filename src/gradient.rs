@@ -93,8 +93,7 @@ pub(crate) fn follow(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<bool> {
     let n_points = source.len();
-    let (points, weights) =
-        by_point(moved.iter().map(|m| (m.variable % n_points, m.new - m.old)));
+    let (points, weights) = by_point(moved.iter().map(|m| (m.variable % n_points, m.new - m.old)));
     let mut add = |out: &mut [f64]| match precision {
         Precision::Coarse => source.add_coarse_columns(&points, &weights, out, proceed),
         Precision::Exact => source.add_columns(&points, &weights, out, proceed),

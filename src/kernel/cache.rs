@@ -124,10 +124,8 @@ impl ColumnCache {
     pub(super) fn make_room(&mut self, n_columns: usize) -> Vec<usize> {
         let idle = |slot: &Slot| slot.point.is_none_or(|p| !self.is_hot(p));
         let of_use = |slot: &Slot| slot.last_used >= self.clock;
-        let mut idle_slots =
-            self.slots.iter().filter(|slot| idle(slot) && !of_use(slot)).count();
-        while idle_slots < n_columns
-            && (self.pieces.len() + 1) * self.piece_bytes() <= self.budget
+        let mut idle_slots = self.slots.iter().filter(|slot| idle(slot) && !of_use(slot)).count();
+        while idle_slots < n_columns && (self.pieces.len() + 1) * self.piece_bytes() <= self.budget
         {
             self.pieces.push(zeros(self.piece_bytes() / size_of::<f64>()));
             self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());

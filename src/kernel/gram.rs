@@ -113,7 +113,7 @@ impl<'a> GramMatrix<'a> {
         Ok(GramMatrix::held(values, n, 0))
     }
 
-    fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {
+    pub(super) fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
         GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed }
     }
@@ -198,10 +198,10 @@ impl<'a> GramMatrix<'a> {
 }
 
 /// A buffer of that size; what it holds does not matter.
-fn resized(mut buffer: Vec<f64>, len: usize) -> Vec<f64> {
+pub(super) fn resized(mut buffer: Vec<f64>, len: usize) -> Vec<f64> {
     if buffer.capacity() < len {
-        // Some more than asked for: blocks grow from round to round.
-        buffer = zeros(len + len / 4);
+        // Twice what is asked for, of which only what is used is ever touched: blocks grow from round to round.
+        buffer = zeros(2 * len);
     }
     buffer.resize(len, 0.0);
     buffer

@@ -2,22 +2,20 @@
 
 use std::time::Instant;
 
+use super::block::LastBlock;
 use super::cache::ColumnCache;
-use super::columns::{CoarseColumns, Columns, PackedColumns, Rows};
+use super::columns::{CoarseColumns, Columns, Rows};
 use super::function::Kernel;
 use super::gram::{GramMatrix, check_entries};
 use super::loose::Loose;
-use super::pass::{self, SPAN};
+use super::pass::{Keep, Pass, Tally, Time, gather};
 use super::points::Points;
 use super::source::{ColumnSource, SingleColumns};
 use super::sums::{Band, ColumnSums, Weight};
+use super::tiles::{self, SPAN};
 use crate::error::Result;
-use crate::linalg::real::Real;
-use crate::linalg::vector::add_rows;
 use crate::threads::Threads;
 
-/// Columns that are computed together; also the unit between two looks at the clock.
-const BATCH: usize = 64;
 /// Columns that come along with one that a step asks for.
 const COMPANY: usize = 8;
 /// Features from which any column is kept that fits. Below, an entry costs less than memory that is read once, and only columns that will
@@ -37,31 +35,12 @@ pub struct KernelColumns<'a> {
     coarse: Option<CoarseColumns>,
     cache: ColumnCache,
     loose: Loose,
+    last_block: LastBlock,
     diagonal: Vec<f64>,
     threads: &'a Threads,
     tally: Tally,
     exact_time: Time,
     coarse_time: Time,
-}
-
-/// Columns computed, and columns used again.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    computed: usize,
-    reused: usize,
-}
-
-/// Columns, and the seconds that they took.
-#[derive(Clone, Copy, Debug, Default)]
-struct Time {
-    columns: usize,
-    seconds: f64,
-}
-
-impl Time {
-    fn per_column(self) -> Option<f64> {
-        (self.columns > 0).then(|| self.seconds / self.columns as f64)
-    }
 }
 
 impl<'a> KernelColumns<'a> {
@@ -89,6 +68,7 @@ impl<'a> KernelColumns<'a> {
             coarse: None,
             cache: ColumnCache::new(points.len(), budget),
             loose: Loose::default(),
+            last_block: LastBlock::default(),
             diagonal,
             threads,
             tally: Tally::default(),
@@ -120,15 +100,14 @@ impl<'a> KernelColumns<'a> {
         let in_cache = slots.len() >= needed;
         let computed = &missing[..if in_cache { slots.len() } else { needed }];
         let Self { cache, loose, .. } = self;
-        let kept =
-            if in_cache { cache.buffers(&slots) } else { loose.places(computed, wanted, n) };
+        let kept = if in_cache { cache.buffers(&slots) } else { loose.places(computed, wanted, n) };
         let (mut values, mut norms) = (Vec::new(), Vec::new());
         self.exact.gather(computed, &mut values, &mut norms);
         let x = Rows { values: &values, norms: &norms };
         let mut parts = vec![(); n.div_ceil(SPAN)];
         let add = |(): &mut (), _, _, _: &[&[f64]]| {};
         if let Err(error) =
-            pass::compute(&self.exact, x, computed.len(), kept, &mut parts, self.threads, add)
+            tiles::compute(&self.exact, x, computed.len(), kept, &mut parts, self.threads, add)
         {
             self.loose.clear();
             return Err(error);
@@ -141,110 +120,6 @@ impl<'a> KernelColumns<'a> {
         self.exact_time.seconds += clock.elapsed().as_secs_f64();
         Ok(())
     }
-}
-
-/// One precision of the columns at work.
-struct Pass<'p, R, const LANES: usize> {
-    columns: &'p PackedColumns<R, LANES>,
-    cache: &'p mut ColumnCache,
-    keep_all: bool,
-    threads: &'p Threads,
-    tally: &'p mut Tally,
-    time: &'p mut Time,
-}
-
-impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
-    /// Lets the columns of `points` run by: first those that are kept, then those that are kept from now on, then the others.
-    /// `add(part, at, order, values)` receives pieces of them as in [`pass::compute`], `order` being their places in `points`. With `keep` false the
-    /// cache stays as it is: a pass over everything must not push out what the next round needs.
-    fn run<P: Send>(
-        mut self,
-        points: &[usize],
-        keep: bool,
-        parts: &mut [P],
-        proceed: &mut dyn FnMut() -> bool,
-        add: impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync,
-    ) -> Result<bool> {
-        self.cache.begin_pass(points);
-        let (known, missing): (Vec<usize>, Vec<usize>) =
-            (0..points.len()).partition(|&k| self.cache.contains(points[k]));
-        for batch in known.chunks(BATCH) {
-            let rows: Vec<&[R]> = batch.iter().filter_map(|&k| self.cache.get(points[k])).collect();
-            pass::reuse(&rows, parts, self.threads, |part, at, row, values| {
-                add(part, at, &batch[row..row + values.len()], values);
-            });
-            self.tally.reused += batch.len();
-            if !proceed() {
-                return Ok(false);
-            }
-        }
-        let (worth, other): (Vec<usize>, Vec<usize>) = missing
-            .into_iter()
-            .partition(|&k| keep && (self.keep_all || self.cache.is_hot(points[k])));
-        let slots = self.cache.make_room(worth.len());
-        let (worth, no_room) = worth.split_at(slots.len());
-        for (batch, slots) in worth.chunks(BATCH).zip(slots.chunks(BATCH)) {
-            self.compute(points, batch, slots, parts, &add)?;
-            if !proceed() {
-                return Ok(false);
-            }
-        }
-        for batch in no_room.chunks(BATCH).chain(other.chunks(BATCH)) {
-            self.compute(points, batch, &[], parts, &add)?;
-            if !proceed() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn compute<P: Send>(
-        &mut self,
-        points: &[usize],
-        batch: &[usize],
-        slots: &[usize],
-        parts: &mut [P],
-        add: &(impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync),
-    ) -> Result<()> {
-        let clock = Instant::now();
-        let wanted: Vec<usize> = batch.iter().map(|&k| points[k]).collect();
-        let (mut values, mut norms) = (Vec::new(), Vec::new());
-        self.columns.gather(&wanted, &mut values, &mut norms);
-        let x = Rows { values: &values, norms: &norms };
-        let kept = self.cache.buffers(slots);
-        let each = |part: &mut P, at, row: usize, values: &[&[R]]| {
-            add(part, at, &batch[row..row + values.len()], values);
-        };
-        pass::compute(self.columns, x, batch.len(), kept, parts, self.threads, each)?;
-        self.cache.occupy(slots, &wanted);
-        self.tally.computed += batch.len();
-        self.time.columns += batch.len();
-        self.time.seconds += clock.elapsed().as_secs_f64();
-        Ok(())
-    }
-
-    /// out += sum of `weights[k]` times the column of `points[k]`.
-    fn add(
-        self,
-        points: &[usize],
-        weights: &[f64],
-        out: &mut [f64],
-        proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        let mut parts: Vec<&mut [f64]> = out.chunks_mut(SPAN).collect();
-        self.run(points, true, &mut parts, proceed, |part, at, order, values| {
-            let weights = gather(order, weights);
-            let end = at + values.first().map_or(0, |value| value.len());
-            add_rows(&weights[..order.len()], values, &mut part[at..end]);
-        })
-    }
-}
-
-/// The entries of a strip's rows.
-fn gather<T: Copy + Default>(order: &[usize], all: &[T]) -> [T; super::columns::STRIP] {
-    let mut some = [T::default(); super::columns::STRIP];
-    some.iter_mut().zip(order).for_each(|(value, &k)| *value = all[k]);
-    some
 }
 
 /// Adds pieces of columns to sums that carry their errors.
@@ -262,7 +137,7 @@ impl ColumnSource for KernelColumns<'_> {
     }
 
     fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
-        GramMatrix::compute_into(buffer, &self.points.subset(points), &self.kernel, self.threads)
+        self.last_block.follow(self.points, &self.kernel, points, buffer, self.threads)
     }
 
     fn add_columns(
@@ -284,7 +159,7 @@ impl ColumnSource for KernelColumns<'_> {
         let mut sums = ColumnSums::zeros(self.points.len());
         let weights: Vec<Weight> = weights.iter().map(|w| Weight::from(*w)).collect();
         let add = add_to_band(&weights);
-        let done = self.exact_pass().run(points, false, sums.bands(), proceed, add)?;
+        let done = self.exact_pass().run(points, Keep::All, sums.bands(), proceed, add)?;
         Ok(done.then_some(sums))
     }
 
@@ -295,7 +170,7 @@ impl ColumnSource for KernelColumns<'_> {
         sums: &mut ColumnSums,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
-        self.exact_pass().run(points, true, sums.bands(), proceed, add_to_band(changes))
+        self.exact_pass().run(points, Keep::Moved, sums.bands(), proceed, add_to_band(changes))
     }
 
     fn coarse_error(&mut self) -> Option<f64> {

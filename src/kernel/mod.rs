@@ -1,5 +1,6 @@
 //! Kernel functions and the matrices they make.
 
+mod block;
 mod cache;
 mod columns;
 mod function;
@@ -12,12 +13,13 @@ mod pass;
 mod points;
 mod source;
 mod sums;
+mod tiles;
 
 pub use columns::{Columns, PackedColumns};
 pub use function::Kernel;
 pub use gram::{GramMatrix, pairwise_kernel};
 pub use held::HeldColumns;
-pub use points::Points;
 pub use kernel_columns::KernelColumns;
+pub use points::Points;
 pub use source::{ColumnSource, SingleColumns};
 pub use sums::{ColumnSums, Weight};

@@ -41,13 +41,23 @@ impl<R: Real, const LANES: usize> Panels<R, LANES> {
         for (panel, rows) in
             packed.chunks_exact_mut(n_features).zip(values.chunks(Self::WIDTH * n_features))
         {
-            for (column, row) in rows.chunks_exact(n_features).enumerate() {
-                for (pair, x) in panel.iter_mut().zip(row) {
-                    pair[column / LANES][column % LANES] = R::of(*x);
-                }
-            }
+            pack(panel, rows, n_features);
         }
         Self { values: packed, n_features }
+    }
+
+    /// Squared norms of points given row by row, to the bit that [`Panels::squared_norms`] has, without packing them all.
+    pub(super) fn norms_of(values: &[f64], n_features: usize, n: usize) -> Vec<R> {
+        let mut panel = vec![[[R::default(); LANES]; 2]; n_features];
+        let mut norms = Vec::with_capacity(n + Self::WIDTH);
+        if n_features > 0 {
+            for rows in values.chunks(Self::WIDTH * n_features) {
+                pack(&mut panel, rows, n_features);
+                norms.extend(dispatch(Norms { panel: &panel }).as_flattened());
+            }
+        }
+        norms.resize(n, R::default());
+        norms
     }
 
     /// Copies the features of column `i` to the end of `out`.
@@ -115,6 +125,15 @@ impl<R: Real, const LANES: usize> Panels<R, LANES> {
             Term::Difference => {
                 dispatch(Strip::<R, LANES, ROWS, true> { rows, panels, columns, out });
             }
+        }
+    }
+}
+
+/// Packs the rows of one panel.
+fn pack<R: Real, const LANES: usize>(panel: &mut [Pair<R, LANES>], rows: &[f64], d: usize) {
+    for (column, row) in rows.chunks_exact(d).enumerate() {
+        for (pair, x) in panel.iter_mut().zip(row) {
+            pair[column / LANES][column % LANES] = R::of(*x);
         }
     }
 }
@@ -249,8 +268,12 @@ mod tests {
                 }
             }
             let norms = panels.squared_norms(n);
+            assert_eq!(norms, Panels::<R, LANES>::norms_of(&x, d, n));
             for i in 0..n {
-                assert_eq!(norms[i].to_f64(), x[i * d..(i + 1) * d].iter().map(|v| v * v).sum::<f64>());
+                assert_eq!(
+                    norms[i].to_f64(),
+                    x[i * d..(i + 1) * d].iter().map(|v| v * v).sum::<f64>()
+                );
             }
         }
     }

@@ -1,96 +1,173 @@
-//! A pass of rows over columns: kernel values are summed, or kept, while they are in the processor's cache.
+//! A pass over columns of one precision: those that are kept are read, the others computed, some of them kept from now on.
 
-use super::columns::{PackedColumns, Rows, STRIP, TILE_COLUMNS};
-use super::gram::check_entries;
-use crate::error::{Error, Result};
+use std::time::Instant;
+
+use super::cache::ColumnCache;
+use super::columns::{PackedColumns, Rows, STRIP};
+use super::tiles::{self, SPAN};
+use crate::error::Result;
 use crate::linalg::real::Real;
+use crate::linalg::vector::add_rows;
 use crate::threads::Threads;
 
-/// Columns of one task. What a pass adds to is given in parts of that length.
-pub(super) const SPAN: usize = TILE_COLUMNS;
-/// Entries below which starting threads costs more than it brings.
-const PARALLEL_ENTRIES: usize = 20_000;
+/// Columns that are computed together; also the unit between two looks at the clock.
+const BATCH: usize = 64;
 
-/// What a task works on.
-struct Task<'t, P, R> {
-    part: &'t mut P,
-    /// Where the rows' values are to stay; empty if nowhere.
-    kept: Vec<&'t mut [R]>,
-    error: Option<Error>,
+/// Columns computed, and columns used again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) computed: usize,
+    pub(super) reused: usize,
 }
 
-/// Computes the kernel values of `n_rows` rows with all columns. `add(part, at, row, values)` receives them piece by piece: those of
-/// the rows from `row` on, each for the columns from `at` on within the part. Rows come in order for every column, so that sums have
-/// the same bits for any number of threads. With `kept` the values also stay there, row i in `kept[i]`.
-///
-/// # Errors
-/// If an entry overflows.
-pub(super) fn compute<R: Real, const LANES: usize, P: Send>(
-    columns: &PackedColumns<R, LANES>,
-    x: Rows<'_, R>,
-    n_rows: usize,
-    kept: Vec<&mut [R]>,
-    parts: &mut [P],
-    threads: &Threads,
-    add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
-) -> Result<()> {
-    let n = columns.len();
-    let checked = !columns.kernel().depends_on_distance();
-    let mut tasks: Vec<Task<'_, P, R>> = parts
-        .iter_mut()
-        .map(|part| Task { part, kept: Vec::with_capacity(kept.len()), error: None })
-        .collect();
-    for row in kept {
-        tasks.iter_mut().zip(row.chunks_mut(SPAN)).for_each(|(task, row)| task.kept.push(row));
+/// Columns, and the seconds that they took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Time {
+    pub(super) columns: usize,
+    pub(super) seconds: f64,
+}
+
+impl Time {
+    pub(super) fn per_column(self) -> Option<f64> {
+        (self.columns > 0).then(|| self.seconds / self.columns as f64)
     }
-    let parallel = n_rows * n > PARALLEL_ENTRIES;
-    threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
-        let Task { part, kept, error } = &mut task[0];
-        let (begin, end) = (t * SPAN, (t * SPAN + SPAN).min(n));
-        let mut scratch = [[R::default(); SPAN]; STRIP];
-        for first in (begin..end).step_by(columns.tile()) {
-            let last = (first + columns.tile()).min(end);
-            let within = first - begin..last - begin;
-            for row in (0..n_rows).step_by(STRIP) {
-                let count = STRIP.min(n_rows - row);
-                let mut out: [&mut [R]; STRIP] = std::array::from_fn(|_| Default::default());
-                if kept.is_empty() {
-                    out.iter_mut()
-                        .zip(&mut scratch)
-                        .for_each(|(out, row)| *out = &mut row[within.clone()]);
-                } else {
-                    out.iter_mut()
-                        .zip(&mut kept[row..row + count])
-                        .for_each(|(out, row)| *out = &mut row[within.clone()]);
-                }
-                columns.fill_strip(x, row, first, last, &mut out[..count]);
-                if checked && error.is_none() {
-                    let name = columns.kernel().name();
-                    *error = out[..count].iter().find_map(|row| check_entries(row, name).err());
-                }
-                let values = out.each_ref().map(|row| &**row);
-                add(part, within.start, row, &values[..count]);
-            }
-        }
-    });
-    tasks.into_iter().find_map(|task| task.error).map_or(Ok(()), Err)
 }
 
-/// The same for values that were kept: `rows` are whole columns.
-pub(super) fn reuse<R: Real, P: Send>(
-    rows: &[&[R]],
-    parts: &mut [P],
-    threads: &Threads,
-    add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
-) {
-    let parallel = rows.first().map_or(0, |row| row.len()) * rows.len() > PARALLEL_ENTRIES;
-    threads.for_each_chunk(parts, 1, parallel, |t, part| {
-        for (k, strip) in rows.chunks(STRIP).enumerate() {
-            let mut values: [&[R]; STRIP] = [&[]; STRIP];
-            for (value, row) in values.iter_mut().zip(strip) {
-                *value = &row[t * SPAN..(t * SPAN + SPAN).min(row.len())];
+/// What a pass is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keep {
+    /// The columns that moved: most of them will move again.
+    Moved,
+    /// All columns: they must not push out what the next round needs.
+    All,
+}
+
+/// One precision of the columns at work.
+pub(super) struct Pass<'p, R, const LANES: usize> {
+    pub(super) columns: &'p PackedColumns<R, LANES>,
+    pub(super) cache: &'p mut ColumnCache,
+    pub(super) keep_all: bool,
+    pub(super) threads: &'p Threads,
+    pub(super) tally: &'p mut Tally,
+    pub(super) time: &'p mut Time,
+}
+
+impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
+    /// Lets the columns of `points` run by, those that will be asked for again first. `add(part, at, order, values)` receives pieces of
+    /// them as in [`tiles::compute`], `order` being their places in `points`; neither order nor grouping depend on what is kept.
+    pub(super) fn run<P: Send>(
+        mut self,
+        points: &[usize],
+        keep: Keep,
+        parts: &mut [P],
+        proceed: &mut dyn FnMut() -> bool,
+        add: impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync,
+    ) -> Result<bool> {
+        self.cache.begin_pass(points);
+        let (hot, cold): (Vec<usize>, Vec<usize>) =
+            (0..points.len()).partition(|&k| self.cache.is_hot(points[k]));
+        let mut scratch = Vec::new();
+        for batch in hot.chunks(BATCH).chain(cold.chunks(BATCH)) {
+            let wanted: Vec<usize> = batch.iter().map(|&k| points[k]).collect();
+            let add = |part: &mut P, at, row: usize, values: &[&[R]]| {
+                add(part, at, &batch[row..row + values.len()], values);
+            };
+            self.run_batch(&wanted, keep, &mut scratch, parts, add)?;
+            if !proceed() {
+                return Ok(false);
             }
-            add(&mut part[0], 0, k * STRIP, &values[..strip.len()]);
         }
-    });
+        Ok(true)
+    }
+
+    fn run_batch<P: Send>(
+        &mut self,
+        wanted: &[usize],
+        keep: Keep,
+        scratch: &mut Vec<R>,
+        parts: &mut [P],
+        add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
+    ) -> Result<()> {
+        let missing: Vec<usize> =
+            wanted.iter().copied().filter(|&p| !self.cache.contains(p)).collect();
+        let (worth, _): (Vec<usize>, Vec<usize>) =
+            missing.iter().partition(|&&point| self.is_worth_keeping(keep, point));
+        let slots = self.cache.make_room(worth.len());
+        let worth = &worth[..slots.len()];
+        self.tally.reused += wanted.len() - missing.len();
+        if missing.len() == wanted.len() && (worth.is_empty() || worth.len() == wanted.len()) {
+            // All are computed, and summed while they are in the processor's cache.
+            return self.compute(wanted, &slots, Vec::new(), parts, add);
+        }
+        let nothing = |(): &mut (), _, _, _: &[&[R]]| {};
+        let mut no_parts = vec![(); self.columns.len().div_ceil(SPAN)];
+        self.compute(worth, &slots, Vec::new(), &mut no_parts, nothing)?;
+        let rest: Vec<usize> = missing.into_iter().filter(|p| !self.cache.contains(*p)).collect();
+        let n = self.columns.len();
+        scratch.resize(scratch.len().max(rest.len() * n), R::default());
+        let places = scratch[..rest.len() * n].chunks_exact_mut(n).collect();
+        self.compute(&rest, &[], places, &mut no_parts, nothing)?;
+        let mut fresh = scratch.chunks_exact(n);
+        let rows: Vec<&[R]> = wanted
+            .iter()
+            .filter_map(|&point| self.cache.get(point).or_else(|| fresh.next()))
+            .collect();
+        tiles::reuse(&rows, parts, self.threads, add);
+        Ok(())
+    }
+
+    fn is_worth_keeping(&self, keep: Keep, point: usize) -> bool {
+        match keep {
+            Keep::Moved => self.keep_all || self.cache.is_hot(point),
+            Keep::All => self.keep_all && self.cache.is_hot(point),
+        }
+    }
+
+    /// Computes columns, into slots of the cache or to other places if such are given.
+    fn compute<P: Send>(
+        &mut self,
+        wanted: &[usize],
+        slots: &[usize],
+        places: Vec<&mut [R]>,
+        parts: &mut [P],
+        add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
+    ) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let (mut values, mut norms) = (Vec::new(), Vec::new());
+        self.columns.gather(wanted, &mut values, &mut norms);
+        let x = Rows { values: &values, norms: &norms };
+        let kept = if slots.is_empty() { places } else { self.cache.buffers(slots) };
+        tiles::compute(self.columns, x, wanted.len(), kept, parts, self.threads, add)?;
+        self.cache.occupy(slots, wanted);
+        self.tally.computed += wanted.len();
+        self.time.columns += wanted.len();
+        self.time.seconds += clock.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// out += sum of `weights[k]` times the column of `points[k]`.
+    pub(super) fn add(
+        self,
+        points: &[usize],
+        weights: &[f64],
+        out: &mut [f64],
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let mut parts: Vec<&mut [f64]> = out.chunks_mut(SPAN).collect();
+        self.run(points, Keep::Moved, &mut parts, proceed, |part, at, order, values| {
+            let weights = gather(order, weights);
+            let end = at + values.first().map_or(0, |value| value.len());
+            add_rows(&weights[..order.len()], values, &mut part[at..end]);
+        })
+    }
+}
+
+/// The entries of a strip's rows.
+pub(super) fn gather<T: Copy + Default>(order: &[usize], all: &[T]) -> [T; STRIP] {
+    let mut some = [T::default(); STRIP];
+    some.iter_mut().zip(order).for_each(|(value, &k)| *value = all[k]);
+    some
 }

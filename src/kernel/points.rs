@@ -78,7 +78,7 @@ impl<'a> Points<'a> {
             }
         };
         let norms = if kernel.needs_norms() {
-            Panels::<f64, 8>::new(&values, n_features).squared_norms(n_rows)
+            Panels::<f64, 8>::norms_of(&values, n_features, n_rows)
         } else {
             Vec::new()
         };

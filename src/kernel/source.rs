@@ -15,7 +15,7 @@ pub trait ColumnSource {
     }
     /// The diagonal.
     fn diagonal(&self) -> &[f64];
-    /// The block of some points, held. `buffer` is memory to use again; what it holds does not matter.
+    /// The block of some points, held. `buffer` is the memory of the last block, unchanged, or empty.
     ///
     /// # Errors
     /// If an entry overflows.

@@ -1,6 +1,6 @@
 //! Sums of matrix columns that carry their rounding errors.
 
-use super::pass::{self, SPAN};
+use super::tiles::{self, SPAN};
 use crate::linalg::compensated;
 pub use crate::linalg::compensated::Weight;
 use crate::threads::Threads;
@@ -50,7 +50,7 @@ impl ColumnSums {
 
     /// Adds `weights[k]` times `columns[k]`.
     pub fn add(&mut self, columns: &[&[f64]], weights: &[Weight], threads: &Threads) {
-        pass::reuse(columns, &mut self.bands, threads, |band, at, row, values| {
+        tiles::reuse(columns, &mut self.bands, threads, |band, at, row, values| {
             band.add(at, &weights[row..row + values.len()], values);
         });
     }

@@ -9,6 +9,7 @@ mod agreement;
 mod certificate;
 mod cholesky;
 mod cmu;
+mod columns;
 mod common;
 mod encoding;
 mod kernel;

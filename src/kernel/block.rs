@@ -1,0 +1,93 @@
+//! Blocks of a working set, each of which shares most of its points with the last one.
+
+use std::collections::HashMap;
+
+use super::columns::Columns;
+use super::function::Kernel;
+use super::gram::{GramMatrix, check_entries, resized};
+use super::points::Points;
+use crate::error::Result;
+use crate::threads::Threads;
+
+/// Features from which copying an entry is cheaper than computing it again.
+const COPY_FEATURES: usize = 64;
+/// Rows of one task.
+const BAND: usize = 16;
+/// Entries below which threads cost more than they bring.
+const PARALLEL_ENTRIES: usize = 40_000;
+
+/// What is remembered of the last block.
+#[derive(Debug, Default)]
+pub(super) struct LastBlock {
+    points: Vec<usize>,
+    /// Memory of the block before.
+    spare: Vec<f64>,
+}
+
+impl LastBlock {
+    /// The block of the points `wanted` of `all`. `last` is the memory of the last block, unchanged, or empty: entries are copied from
+    /// it where that is cheaper than computing them.
+    ///
+    /// # Errors
+    /// If an entry overflows.
+    pub(super) fn follow(
+        &mut self,
+        all: &Points<'_>,
+        kernel: &Kernel,
+        wanted: &[usize],
+        last: Vec<f64>,
+        threads: &Threads,
+    ) -> Result<GramMatrix<'static>> {
+        let m = wanted.len();
+        let subset = all.subset(wanted);
+        let place: HashMap<usize, usize> =
+            self.points.iter().enumerate().map(|(k, &point)| (point, k)).collect();
+        let old: Vec<Option<usize>> =
+            wanted.iter().map(|point| place.get(point).copied()).collect();
+        let new: Vec<usize> = (0..m).filter(|&k| old[k].is_none()).collect();
+        let n_last = self.points.len();
+        // Rows of new points are computed in full where the whole block is computed by half.
+        let worth_it = all.n_features() >= COPY_FEATURES && 2 * new.len() < m;
+        let known = last.len() == n_last * n_last && n_last > 0;
+        self.points = wanted.to_vec();
+        if !worth_it || !known {
+            return GramMatrix::compute_into(last, &subset, kernel, threads);
+        }
+        let rows = all.subset(&new.iter().map(|&k| wanted[k]).collect::<Vec<_>>());
+        let columns = Columns::new(&subset, kernel);
+        let mut computed = vec![0.0; new.len() * m];
+        let parallel = computed.len() * all.n_features() > PARALLEL_ENTRIES;
+        threads.for_each_chunk(&mut computed, (BAND * m).max(1), parallel, |b, band| {
+            columns.fill(&rows, b * BAND, 0, band);
+        });
+        check_entries(&computed, kernel.name())?;
+        let mut values = resized(std::mem::take(&mut self.spare), m * m);
+        let row_of: HashMap<usize, usize> = new.iter().enumerate().map(|(r, &k)| (k, r)).collect();
+        threads.for_each_chunk(
+            &mut values,
+            (BAND * m).max(1),
+            m * m > PARALLEL_ENTRIES,
+            |b, band| {
+                for (i, row) in band.chunks_exact_mut(m).enumerate() {
+                    let i = b * BAND + i;
+                    let Some(place) = old[i] else {
+                        row.copy_from_slice(&computed[row_of[&i] * m..][..m]);
+                        continue;
+                    };
+                    let kept = &last[place * n_last..][..n_last];
+                    for (value, j) in row.iter_mut().zip(&old) {
+                        *value = j.map_or(0.0, |j| kept[j]);
+                    }
+                    for (r, &j) in new.iter().enumerate() {
+                        row[j] = computed[r * m + i];
+                    }
+                }
+            },
+        );
+        if kernel.depends_on_distance() {
+            (0..m).for_each(|i| values[i * m + i] = 1.0);
+        }
+        self.spare = last;
+        Ok(GramMatrix::held(values, m, 0))
+    }
+}
