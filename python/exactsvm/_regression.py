@@ -252,4 +252,4 @@ class NuSVR(BaseKernelRegressor):
 
     def _describe(self, solved: Solved) -> None:
         super()._describe(solved)
-        self.epsilon_ = solved.epsilon
+        self.epsilon_ = max(0.0, solved.epsilon)  # rounding may leave a tube of no width negative
