@@ -129,10 +129,7 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
             the solution lies on it, and gets 0.
         """
         values = self._values(X)
-        certificate = self.certificate_
-        rounding = 64.0 * np.finfo(np.float64).eps * abs(self.offset_[0])
-        border = np.nanmax([certificate.precision_floor, certificate.kkt_violation, rounding])
-        values[np.abs(values) <= border] = 0.0
+        values[np.abs(values) <= self._border] = 0.0
         return values
 
     def score_samples(self, X: ArrayLike) -> Floats:
@@ -164,6 +161,13 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
             1 inside and on the border, -1 outside.
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1).astype(np.intp)
+
+    @property
+    def _border(self) -> float:
+        """Half width of the border, from the precision of the solution."""
+        certificate = self.certificate_
+        rounding = 64.0 * np.finfo(np.float64).eps * abs(self.offset_[0])
+        return float(np.nanmax([certificate.precision_floor, certificate.kkt_violation, rounding]))
 
     def _encode(self, targets: NDArray[Any] | None, n: int, weights: Floats | None) -> Encoded:
         kept = rows_of_weight(weights)
