@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactsvm._certificate import Certificate
@@ -23,6 +23,7 @@ from exactsvm._parameters import (
     check_kernel_parameters,
     check_limits,
     check_number,
+    check_seed,
     check_verbose,
 )
 from exactsvm._prediction import Model
@@ -155,6 +156,8 @@ class BaseKernelSVM(BaseEstimator):
         failed = solved.not_optimal
         if failed is not None:
             warn_unless_optimal(failed, self.tol, stacklevel=3)
+        else:
+            self._remark(solved, stacklevel=3)
         return self
 
     def _rows(self, points: Rows, kept: Kept) -> Rows:
@@ -189,6 +192,9 @@ class BaseKernelSVM(BaseEstimator):
     def _describe(self, solved: Solved) -> None:
         """Set what is called differently from class to class."""
         self.n_iter_: Any = int(solved.n_iter[0])
+
+    def _remark(self, solved: Solved, stacklevel: int) -> None:
+        """Warn of a solution that is optimal and of no use."""
 
     def _last_coefficients(self, n: int, task: Task, kept: Kept) -> Floats | None:
         """Coefficients of the last fit at the rows that are kept, if it had n rows."""
@@ -245,7 +251,7 @@ _OPTIONAL_CHECKS: dict[str, Callable[[Any], Any]] = {
     ),
     "epsilon": lambda epsilon: check_number("epsilon", epsilon, "a finite number >= 0", least=0.0),
     "nu": lambda nu: check_fraction("nu", nu),
-    "random_state": lambda state: None if state is None else check_random_state(state),
+    "random_state": check_seed,
 }
 
 

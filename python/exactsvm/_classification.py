@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -357,3 +358,23 @@ class NuSVC(BaseKernelClassifier):
     ) -> tuple[str, Floats, Floats, float]:
         check_nu(float(self.nu), np.bincount(codes, upper).astype(np.float64))
         return "nu_svc", signs, upper, float(self.nu)
+
+    def _remark(self, solved: Solved, stacklevel: int) -> None:
+        """Warn of pairs without a margin.
+
+        With one the objective is that of a classifier whose margin is 1, and positive; without, it
+        is -|w|^2 / 2, zero to within its gap.
+        """
+        lost = np.flatnonzero(solved.numbers("dual_objective") <= solved.numbers("duality_gap"))
+        if len(lost) == 0:
+            return
+        a, b = (part[lost[0]] for part in np.triu_indices(len(self.classes_), 1))
+        labels = self.classes_.tolist()
+        more = f" and of {len(lost) - 1} more pairs" if len(lost) > 1 else ""
+        warnings.warn(
+            f"nu={self.nu:g} leaves no margin between the classes {labels[a]!r} and "
+            f"{labels[b]!r}{more}: w = 0, and there the decision function is constant but "
+            "for rounding. Raise nu, or use a kernel that tells them apart.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )

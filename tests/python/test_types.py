@@ -124,9 +124,27 @@ def test_nothing_to_learn():
     assert model.support_.shape == (0,)
     np.testing.assert_allclose(model.predict(X), 0.1)
     # No margin: every point is both classes. scikit-learn divides by it.
-    model = NuSVC(nu=0.5).fit(np.ones((6, 2)), [0, 1] * 3)
+    with pytest.warns(UserWarning, match="no margin between the classes 0 and 1: w = 0") as record:
+        model = NuSVC(nu=0.5).fit(np.ones((6, 2)), np.array([0, 1] * 3))
+    assert record[0].filename == __file__
     assert model.fit_status_ == 0
     np.testing.assert_allclose(model.decision_function(np.ones((1, 2))), 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_classes_without_a_margin_are_named(rng, scale):
+    X, y = scale * rng.normal(size=(90, 3)), np.repeat(["a", "b", "c"], 30)
+    setting = {"nu": 0.2, "kernel": "linear"}
+    for k, rest in ((2, ": w = 0"), (3, " and of 2 more pairs: w = 0")):
+        some = np.arange(30 * k)
+        with pytest.warns(UserWarning, match=f"nu=0.2 leaves.*'a' and 'b'{rest}"):
+            model = NuSVC(**setting).fit(X[some], y[some])
+        assert np.abs(model.coef_ @ X.T).max() < 1e-6 * scale**2
+    X[y == "c"] += 10 * scale  # apart from the others, which still overlap
+    with pytest.warns(UserWarning, match="'a' and 'b': w = 0"):
+        NuSVC(**setting).fit(X, y)
+    X[y == "b"] -= 10 * scale
+    assert NuSVC(**setting).fit(X, y).score(X, y) == 1.0
 
 
 @pytest.mark.parametrize("name", TYPES)
