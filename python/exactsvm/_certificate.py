@@ -161,6 +161,12 @@ ARRAY_FORMS |= {"status": ("U", 1), "solver": ("U", 1), "bias_interval": ("f", 3
 ARRAY_FORMS |= {"seconds": ("f", 2)}
 
 
+def worst_of(certificates: Sequence[Certificate]) -> Certificate:
+    """Return the one with the largest relative gap; what claims no gap counts as infinite."""
+    many = certificates
+    return many.worst() if isinstance(many, Certificates) else many[0]
+
+
 class Certificates(Sequence[Certificate]):
     """The certificates of many problems, kept as arrays and made when asked for."""
 

@@ -70,8 +70,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
         points = self._read_rows(X)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
             return self._model().values(points)
-        votes, sums = self._model().votes(points)
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        return self._model().votes(points, shares=True)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the classes of the rows of X.
@@ -91,10 +90,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
         if len(self.classes_) == 2:
             winner = (self._model().values(points) > 0.0).astype(np.intp)
         else:
-            votes, sums = self._model().votes(points)
-            if self.break_ties:
-                votes = votes + sums / (3.0 * (np.abs(sums) + 1.0))
-            winner = votes.argmax(axis=1)
+            winner = self._model().votes(points, shares=self.break_ties).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[winner]
         return labels
 
@@ -131,8 +127,8 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
     ) -> tuple[str, Floats, Floats, float]:
         raise NotImplementedError
 
-    def _describe(self, solved: Solved) -> None:
-        self.n_iter_ = solved.n_iter
+    def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:
+        self.n_iter_ = n_iter
 
 
 @documented
@@ -219,27 +215,7 @@ class SVC(BaseKernelClassifier):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.C = C
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
+        self._store(locals())
 
     def _factor(self) -> float:
         return float(self.C)
@@ -331,27 +307,7 @@ class NuSVC(BaseKernelClassifier):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.nu = nu
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
+        self._store(locals())
 
     def _problem(
         self, codes: NDArray[np.int64], upper: Floats, signs: Floats

@@ -82,7 +82,7 @@ def save(model: Any, path: Path) -> None:
         "shape_fit": [int(n) for n in model.shape_fit_],
         "n_features_in": int(model.n_features_in_),
         "fit_status": int(model.fit_status_),
-        "epsilon": getattr(model, "epsilon_", None),
+        "epsilon": _plain(getattr(model, "epsilon_", None)),
     }
     many = model.certificates_
     if isinstance(many, Certificates):
@@ -223,24 +223,25 @@ def _restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
         parts = tuple(arrays[f"vectors_{part}"] for part in _SPARSE_PARTS)
         vectors = sparse.csr_matrix(parts, shape=(m, d), dtype=np.float64)
         vectors.check_format(full_check=True)
-    model.support_ = support.astype(np.int32)
-    model.n_support_ = n_support.astype(np.int32)
-    model.dual_coef_ = np.ascontiguousarray(dual_coef, dtype=np.float64)
-    if sparse.issparse(vectors):
-        model.dual_coef_ = sparse.csr_matrix(model.dual_coef_)
-    model.support_vectors_ = vectors
-    model.intercept_ = arrays["intercept"].astype(np.float64)
-    model.shape_fit_ = (n, d)
-    model.n_features_in_ = d
-    model.fit_status_ = int(header["fit_status"])
-    model._gamma = gamma
-    model.n_iter_ = arrays["n_iter"].astype(np.int32) if is_classifier else int(arrays["n_iter"][0])
+    certificates: Certificates | tuple[Certificate]
     if "certificate" in header:
-        model.certificate_ = Certificate.from_record(_numbers(header["certificate"]))
-        model.certificates_ = (model.certificate_,)
+        certificates = (Certificate.from_record(_numbers(header["certificate"])),)
     else:
-        model.certificates_ = _certificates(header, arrays, n_pairs)
-        model.certificate_ = model.certificates_.worst()
+        certificates = _certificates(header, arrays, n_pairs)
+    model.n_features_in_ = d
+    model._adopt(
+        support=support,
+        vectors=vectors,
+        n_support=n_support,
+        dual_coef=dual_coef.astype(np.float64),
+        intercept=arrays["intercept"].astype(np.float64),
+        gamma=gamma,
+        shape=(n, d),
+        certificates=certificates,
+        fit_status=int(header["fit_status"]),
+    )
+    epsilon = math.nan if header["epsilon"] is None else float(_number(header["epsilon"]))
+    model._describe(arrays["n_iter"].astype(np.int32), epsilon)
     if classes is not None:
         _check(arrays["class_weight"].shape == (n_classes,), "array 'class_weight'")
         _check(len(np.unique(classes)) == n_classes, "array 'classes'")
@@ -249,10 +250,6 @@ def _restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     if "feature_names" in arrays:
         _check(arrays["feature_names"].shape == (d,), "array 'feature_names'")
         model.feature_names_in_ = arrays["feature_names"].astype(object)
-    if cls is NuSVR:
-        model.epsilon_ = float(_number(header["epsilon"]))
-    if cls is OneClassSVM:
-        model.offset_ = -model.intercept_
     return model
 
 

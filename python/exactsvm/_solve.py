@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from exactsvm import _core
-from exactsvm._certificate import Certificate, Certificates
+from exactsvm._certificate import Certificate, Certificates, worst_of
 from exactsvm._data import (
     MEGABYTE,
     Floats,
@@ -88,8 +88,7 @@ class Solved(NamedTuple):
     @property
     def worst(self) -> Certificate:
         """The certificate with the largest relative gap."""
-        many = self.certificates
-        return many.worst() if isinstance(many, Certificates) else many[0]
+        return worst_of(self.certificates)
 
     @property
     def not_optimal(self) -> Certificate | None:
