@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -120,6 +121,7 @@ def solve(
     X: Rows, task: Task, settings: KernelSettings, hint: Floats | None, limits: Limits
 ) -> Solved:
     """Solve the task on the rows of X, which is the kernel matrix if it is precomputed."""
+    kernel = settings.kernel
     data, settings = _prepare(X, settings, limits)
     options: dict[str, Any] = {
         **settings._asdict(),
@@ -133,10 +135,25 @@ def solve(
         "seed": limits.seed,
     }
     run = _solve_pairs if task.n_classes > 2 else _solve_one
-    with Progress(limits.verbose, limits.callback, limits.tol) as progress:
+    with (
+        _matrix_called("kernel(X, X)" if callable(kernel) else "X"),
+        Progress(limits.verbose, limits.callback, limits.tol) as progress,
+    ):
         solved = run(data, task, hint, {**options, "observer": progress.observer}, progress)
         progress.conclude(solved.worst)
     return solved
+
+
+@contextmanager
+def _matrix_called(name: str) -> Iterator[None]:
+    """Name what the compiled module calls the matrix."""
+    try:
+        yield
+    except ValueError as error:
+        prefix, _, said = str(error).partition(": ")
+        if prefix != "matrix":
+            raise
+        raise ValueError(f"{name}: {said}") from None
 
 
 def _prepare(X: Rows, settings: KernelSettings, limits: Limits) -> tuple[Floats, KernelSettings]:

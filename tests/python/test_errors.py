@@ -116,8 +116,13 @@ def test_sparse_and_matrices_of_the_wrong_shape():
 
 
 def test_precomputed_matrix_that_is_not_symmetric():
-    with pytest.raises(ValueError, match="symmetric"):
-        SVC(kernel="precomputed").fit(np.arange(16.0).reshape(4, 4), Y)
+    K = np.arange(16.0).reshape(4, 4)
+    with pytest.raises(ValueError, match=r"^X: the matrix is not symmetric"):
+        SVC(kernel="precomputed").fit(K, Y)
+    with pytest.raises(ValueError, match=r"^kernel\(X, X\): the matrix is not symmetric"):
+        SVC(kernel=lambda A, B: K).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^matrix: the matrix is not symmetric"):
+        solve_dual(K, [-1, 1, -1, 1], upper=1.0)
 
 
 def test_kernels_that_overflow():
