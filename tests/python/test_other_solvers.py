@@ -20,7 +20,7 @@ from optimality import kernel_matrix
 from real_data import BINARY, REGRESSION, load
 
 TOL = 1e-9
-ROWS = 150
+ROWS = 120
 KERNELS = {
     "linear": {},
     "poly": {"degree": 2, "coef0": 1.0},
