@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exactsvm._certificate import Certificate
+from exactsvm._certificate import Certificate, worst_of
 from exactsvm._data import Floats, Rows, canonical
 from exactsvm._kernels import KernelSettings, resolve_gamma, symmetrised
 from exactsvm._parameters import (
@@ -23,6 +23,7 @@ from exactsvm._parameters import (
     check_kernel_parameters,
     check_limits,
     check_number,
+    check_seed,
     check_verbose,
 )
 from exactsvm._prediction import Model
@@ -53,42 +54,30 @@ class BaseKernelSVM(BaseEstimator):
     (`_describe`).
     """
 
+    kernel: Kernel
+    degree: int
+    gamma: float | str
+    coef0: float
+    shrinking: bool
+    tol: float
+    cache_size: float
+    verbose: int | bool
+    max_iter: int
+    solver: str
+    max_time: float | None
+    n_jobs: int | None
+    callback: Callback | None
+    warm_start: bool
+
     dual_coef_: Rows
     intercept_: Floats
     certificates_: Sequence[Certificate]
 
-    def __init__(
-        self,
-        *,
-        kernel: Kernel,
-        degree: int,
-        gamma: float | str,
-        coef0: float,
-        shrinking: bool,
-        tol: float,
-        cache_size: float,
-        verbose: int | bool,
-        max_iter: int,
-        solver: str,
-        max_time: float | None,
-        n_jobs: int | None,
-        callback: Callback | None,
-        warm_start: bool,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.warm_start = warm_start
+    def _store(self, given: dict[str, Any]) -> None:
+        """Keep the parameters of a constructor, which are its local variables."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,16 +134,16 @@ class BaseKernelSVM(BaseEstimator):
         limits = Limits.of(self)
         solved = solve(points, task, self._settings(gamma), hint, limits)
 
-        self._gamma = gamma
-        self.shape_fit_ = shape
         for name, value in attributes.items():
             setattr(self, name, value)
-        self._keep(solved, points, task, kept)
+        self._keep(solved, points, task, kept, gamma, shape)
         if solved.interrupted:
             raise KeyboardInterrupt
         failed = solved.not_optimal
         if failed is not None:
             warn_unless_optimal(failed, self.tol, stacklevel=3)
+        else:
+            self._remark(solved, stacklevel=3)
         return self
 
     def _rows(self, points: Rows, kept: Kept) -> Rows:
@@ -166,29 +155,65 @@ class BaseKernelSVM(BaseEstimator):
         kernel: Any = self.kernel
         return KernelSettings(kernel, gamma, int(self.degree), float(self.coef0))
 
-    def _keep(self, solved: Solved, points: Rows, task: Task, kept: Kept) -> None:
+    def _keep(
+        self,
+        solved: Solved,
+        points: Rows,
+        task: Task,
+        kept: Kept,
+        gamma: float,
+        shape: tuple[int, int],
+    ) -> None:
         """Set the fitted attributes that describe the solution."""
         chosen = np.flatnonzero(solved.coefficients.any(axis=0))
         groups = np.zeros(len(chosen), np.int64) if task.codes is None else task.codes[chosen]
         chosen = chosen[np.argsort(groups, kind="stable")]
-        original = chosen if isinstance(kept, slice) else kept[chosen]
-        dual_coef: Rows = np.ascontiguousarray(solved.coefficients[:, chosen])
-        self.support_ = original.astype(np.int32)
-        self.support_vectors_ = np.empty((0, 0)) if self._is_precomputed else points[chosen]
-        self.n_support_ = np.bincount(groups, minlength=task.n_classes).astype(np.int32)
-        if sparse.issparse(points):
-            self.support_vectors_ = sparse.csr_matrix(self.support_vectors_)
-            dual_coef = sparse.csr_matrix(dual_coef)
-        self.dual_coef_ = dual_coef
-        self.intercept_ = solved.biases
-        self.fit_status_ = 0 if solved.not_optimal is None else 1
-        self.certificates_ = solved.certificates
-        self.certificate_ = solved.worst
-        self._describe(solved)
+        self._adopt(
+            support=chosen if isinstance(kept, slice) else kept[chosen],
+            vectors=np.empty((0, 0)) if self._is_precomputed else points[chosen],
+            n_support=np.bincount(groups, minlength=task.n_classes),
+            dual_coef=solved.coefficients[:, chosen],
+            intercept=solved.biases,
+            gamma=gamma,
+            shape=shape,
+            certificates=solved.certificates,
+            fit_status=0 if solved.not_optimal is None else 1,
+        )
+        self._describe(solved.n_iter, solved.epsilon)
 
-    def _describe(self, solved: Solved) -> None:
+    def _adopt(
+        self,
+        *,
+        support: NDArray[np.integer[Any]],
+        vectors: Rows,
+        n_support: NDArray[np.integer[Any]],
+        dual_coef: Floats,
+        intercept: Floats,
+        gamma: float,
+        shape: tuple[int, int],
+        certificates: Sequence[Certificate],
+        fit_status: int,
+    ) -> None:
+        """Become the model of these numbers, whether trained or read from a file."""
+        self.support_ = support.astype(np.int32)
+        self.n_support_ = n_support.astype(np.int32)
+        self.support_vectors_, self.dual_coef_ = vectors, np.ascontiguousarray(dual_coef)
+        if sparse.issparse(vectors):
+            self.support_vectors_ = sparse.csr_matrix(vectors)
+            self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
+        self.intercept_ = intercept
+        self._gamma = gamma
+        self.shape_fit_ = shape
+        self.fit_status_ = fit_status
+        self.certificates_ = certificates
+        self.certificate_ = worst_of(certificates)
+
+    def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:
         """Set what is called differently from class to class."""
-        self.n_iter_: Any = int(solved.n_iter[0])
+        self.n_iter_: Any = int(n_iter[0])
+
+    def _remark(self, solved: Solved, stacklevel: int) -> None:
+        """Warn of a solution that is optimal and of no use."""
 
     def _last_coefficients(self, n: int, task: Task, kept: Kept) -> Floats | None:
         """Coefficients of the last fit at the rows that are kept, if it had n rows."""
@@ -245,7 +270,7 @@ _OPTIONAL_CHECKS: dict[str, Callable[[Any], Any]] = {
     ),
     "epsilon": lambda epsilon: check_number("epsilon", epsilon, "a finite number >= 0", least=0.0),
     "nu": lambda nu: check_fraction("nu", nu),
-    "random_state": lambda state: None if state is None else check_random_state(state),
+    "random_state": check_seed,
 }
 
 

@@ -155,6 +155,16 @@ class Certificate:
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Certificate))
+# Kinds of dtype and number of dimensions of the arrays of many certificates.
+ARRAY_FORMS = {name: ("iu" if name.startswith("n_") else "f", 1) for name in _FIELDS}
+ARRAY_FORMS |= {"status": ("U", 1), "solver": ("U", 1), "bias_interval": ("f", 3)}
+ARRAY_FORMS |= {"seconds": ("f", 2)}
+
+
+def worst_of(certificates: Sequence[Certificate]) -> Certificate:
+    """Return the one with the largest relative gap; what claims no gap counts as infinite."""
+    many = certificates
+    return many.worst() if isinstance(many, Certificates) else many[0]
 
 
 class Certificates(Sequence[Certificate]):
@@ -164,6 +174,27 @@ class Certificates(Sequence[Certificate]):
         self._records = dict(records)
         n = len(self._records["status"])
         self._records["bias_interval"] = np.reshape(self._records["bias_interval"], (n, -1, 2))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], phases: Sequence[str]) -> Certificates:
+        """Build them from what `arrays` returned, and the names of the phases."""
+        seconds = dict(zip(phases, arrays["seconds"], strict=True))
+        return cls({**{name: arrays[name] for name in _FIELDS}, "seconds": seconds})
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return an array for each field; the seconds have a row for each phase."""
+        records = {**self._records, "seconds": list(self._records["seconds"].values())}
+        arrays = {name: np.asarray(values) for name, values in records.items()}
+        arrays["seconds"] = arrays["seconds"].reshape(-1, len(self))
+        for name, values in arrays.items():
+            if values.dtype.kind == "i":
+                arrays[name] = values.astype(np.min_scalar_type(values.max()))
+        return arrays
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Names of the phases whose seconds are known."""
+        return tuple(self._records["seconds"])
 
     def __len__(self) -> int:
         return len(self._records["status"])
@@ -201,6 +232,10 @@ class Certificates(Sequence[Certificate]):
         """Return the one with the largest relative gap; what claims no gap counts as infinite."""
         gaps = self._records["relative_gap"]
         return self[int(np.argmax(np.where(np.isnan(gaps), np.inf, gaps)))]
+
+    def numbers(self, field: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return a field of all certificates."""
+        return np.asarray(self._records[field], dtype=np.float64)
 
     def not_optimal(self) -> list[int]:
         """Return the numbers of the problems that were not solved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -69,8 +70,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
         points = self._read_rows(X)
         if len(self.classes_) == 2 or self.decision_function_shape == "ovo":
             return self._model().values(points)
-        votes, sums = self._model().votes(points)
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        return self._model().votes(points, shares=True)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the classes of the rows of X.
@@ -90,10 +90,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
         if len(self.classes_) == 2:
             winner = (self._model().values(points) > 0.0).astype(np.intp)
         else:
-            votes, sums = self._model().votes(points)
-            if self.break_ties:
-                votes = votes + sums / (3.0 * (np.abs(sums) + 1.0))
-            winner = votes.argmax(axis=1)
+            winner = self._model().votes(points, shares=self.break_ties).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[winner]
         return labels
 
@@ -130,8 +127,8 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
     ) -> tuple[str, Floats, Floats, float]:
         raise NotImplementedError
 
-    def _describe(self, solved: Solved) -> None:
-        self.n_iter_ = solved.n_iter
+    def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:
+        self.n_iter_ = n_iter
 
 
 @documented
@@ -218,27 +215,7 @@ class SVC(BaseKernelClassifier):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.C = C
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
+        self._store(locals())
 
     def _factor(self) -> float:
         return float(self.C)
@@ -330,30 +307,30 @@ class NuSVC(BaseKernelClassifier):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.nu = nu
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
+        self._store(locals())
 
     def _problem(
         self, codes: NDArray[np.int64], upper: Floats, signs: Floats
     ) -> tuple[str, Floats, Floats, float]:
         check_nu(float(self.nu), np.bincount(codes, upper).astype(np.float64))
         return "nu_svc", signs, upper, float(self.nu)
+
+    def _remark(self, solved: Solved, stacklevel: int) -> None:
+        """Warn of pairs without a margin.
+
+        With one the objective is that of a classifier whose margin is 1, and positive; without, it
+        is -|w|^2 / 2, zero to within its gap.
+        """
+        lost = np.flatnonzero(solved.numbers("dual_objective") <= solved.numbers("duality_gap"))
+        if len(lost) == 0:
+            return
+        a, b = (part[lost[0]] for part in np.triu_indices(len(self.classes_), 1))
+        labels = self.classes_.tolist()
+        more = f" and of {len(lost) - 1} more pairs" if len(lost) > 1 else ""
+        warnings.warn(
+            f"nu={self.nu:g} leaves no margin between the classes {labels[a]!r} and "
+            f"{labels[b]!r}{more}: w = 0, and there the decision function is constant but "
+            "for rounding. Raise nu, or use a kernel that tells them apart.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -32,6 +32,14 @@ def canonical(X: Rows) -> Rows:
     return X
 
 
+def used_columns(*parts: Rows) -> list[Rows]:
+    """Return sparse rows without the columns that none of them has: no kernel sees these."""
+    used = np.unique(np.concatenate([part.indices for part in parts]))
+    if len(used) == 0:
+        used = np.zeros(1, np.intp)
+    return [part[:, used] for part in parts] if len(used) < parts[0].shape[1] else list(parts)
+
+
 def dense_bytes(X: Rows) -> float:
     """Bytes of X as an array."""
     return 8.0 * float(X.shape[0]) * float(X.shape[1])
@@ -77,13 +85,10 @@ def _laplacian(
     n_columns = min(X.shape[1], X.nnz + Y.nnz)
     for rows in row_blocks(X.shape[0], 8.0 * n_columns):
         for columns in row_blocks(Y.shape[0], 8.0 * n_columns):
-            A, B = X[rows], Y[columns]
-            used = np.union1d(A.indices, B.indices)
-            if len(used) == 0:
-                used = np.arange(1)
+            A, B = used_columns(X[rows], Y[columns])
             values[rows, columns] = _core.pairwise_kernel(
-                as_array(A[:, used]),
-                as_array(B[:, used]),
+                as_array(A),
+                as_array(B),
                 **settings._asdict(),
                 n_threads=n_threads,
             )

@@ -100,8 +100,8 @@ _PARTS = {
     Rows of weight zero are as good as absent. After Ctrl-C the best model so far is kept, and
     `KeyboardInterrupt` is raised. No other thread may write into X while `fit` runs. X is worked
     on in double precision: C-contiguous float64 is used as it is, everything else, float32
-    included, is copied. Sparse X is made dense if that takes no more than `cache_size`; else the
-    kernel matrix is, from sparse products.""",
+    included, is copied. Sparse X is made dense if that takes no more than `cache_size`, if need
+    be without the columns that no row has; else the kernel matrix is, from sparse products.""",
     "references": """\
     .. [1] F. Jarre, "A Rank-One-Update Method for the Training of Support Vector Machines",
        arXiv 2503.10482.""",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,11 @@ from exactsvm._parameters import (
     check_choice,
     check_flag,
     check_limits,
+    check_seed,
+    check_vector,
     check_verbose,
+    named,
+    seconds_or_none,
 )
 from exactsvm._progress import Callback, Progress
 from exactsvm._solvers import SELECTIONS, SOLVERS, resolve_seed, resolve_solver
@@ -153,17 +156,18 @@ def solve_dual(
     check_choice("solver", solver, SOLVERS)
     check_choice("selection", selection, SELECTIONS)
     check_flag("shrinking", shrinking)
+    check_seed(random_state)
     level = check_verbose(verbose)
     square = check_array(matrix, dtype=np.float64, order="C", input_name="matrix")
     n = len(square)
     if square.shape != (n, n):
         raise ValueError(f"matrix must be square; got shape {square.shape}")
-    signs = _vector("z", z, n)
+    signs = check_vector("z", z, n)
     if not (np.abs(signs) == 1.0).all():
         raise ValueError("z must hold -1 and +1 only")
     bounds = _bounds(upper, n)
-    term = np.ones(n) if linear is None else _vector("linear", linear, n)
-    first = None if start is None else _vector("start", start, n)
+    term = np.ones(n) if linear is None else check_vector("linear", linear, n)
+    first = None if start is None else check_vector("start", start, n)
     with Progress(level, callback, float(tol)) as progress:
         x, gradient, multipliers, record = _core.solve_dual(
             square,
@@ -175,7 +179,7 @@ def solve_dual(
             signed=bool(signed),
             tol=float(tol),
             max_iter=int(max_iter),
-            max_time=None if max_time in (None, math.inf) else float(max_time),
+            max_time=seconds_or_none(max_time),
             n_threads=resolve_n_jobs(n_jobs),
             observer=progress.observer,
             solver=resolve_solver(solver),
@@ -191,17 +195,9 @@ def solve_dual(
     return DualSolution(x, gradient, multipliers, certificate)
 
 
-def _vector(name: str, values: ArrayLike, n: int) -> Floats:
-    vector: Floats = check_array(
-        values, dtype=np.float64, order="C", ensure_2d=False, input_name=name
-    )
-    if vector.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},); got {vector.shape}")
-    return vector
-
-
 def _bounds(upper: ArrayLike, n: int) -> Floats:
-    bounds = np.asarray(upper, dtype=np.float64)
+    with named("upper"):
+        bounds = np.asarray(upper, dtype=np.float64)
     if bounds.ndim == 0:
         bounds = np.full(n, bounds)
     if bounds.shape != (n,):

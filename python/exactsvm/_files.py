@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exactsvm._certificate import Certificate
+from exactsvm._certificate import ARRAY_FORMS, Certificate, Certificates
 from exactsvm._classification import SVC, NuSVC
 from exactsvm._outlier import OneClassSVM
 from exactsvm._regression import SVR, NuSVR
 
 Path: TypeAlias = str | PathLike[str] | BinaryIO
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had the certificate of one pair of classes only
 _CLASSES = {cls.__name__: cls for cls in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
 _LARGEST_HEADER = 1 << 24
 # Name, kinds of dtype and number of dimensions of every array that a file may hold.
@@ -36,6 +36,7 @@ _ARRAYS = {
     "class_weight": ("f", 1),
     "n_iter": ("i", 1),
     "feature_names": ("U", 1),
+    **{f"certificate_{name}": form for name, form in ARRAY_FORMS.items()},
 }
 
 
@@ -49,10 +50,6 @@ def save(model: Any, path: Path) -> None:
         written; neither can labels that are Python objects other than strings.
     path : str, path or binary file
         Where to write.
-
-    Notes
-    -----
-    The certificate is written; of several classes only the one in `certificate_`.
 
     Examples
     --------
@@ -85,9 +82,13 @@ def save(model: Any, path: Path) -> None:
         "shape_fit": [int(n) for n in model.shape_fit_],
         "n_features_in": int(model.n_features_in_),
         "fit_status": int(model.fit_status_),
-        "epsilon": getattr(model, "epsilon_", None),
-        "certificate": _plain(vars(model.certificate_)),
+        "epsilon": _plain(getattr(model, "epsilon_", None)),
     }
+    many = model.certificates_
+    if isinstance(many, Certificates):
+        header["phases"] = many.phases
+    else:
+        header["certificate"] = _plain(vars(model.certificate_))
     arrays: dict[str, NDArray[Any]] = {
         "support": model.support_,
         "n_support": model.n_support_,
@@ -95,6 +96,8 @@ def save(model: Any, path: Path) -> None:
         "intercept": model.intercept_,
         "n_iter": np.atleast_1d(np.asarray(model.n_iter_, dtype=np.int32)),
     }
+    if isinstance(many, Certificates):
+        arrays |= {f"certificate_{name}": values for name, values in many.arrays().items()}
     if sparse.issparse(model.support_vectors_):
         vectors = model.support_vectors_
         arrays |= {f"vectors_{part}": getattr(vectors, part) for part in _SPARSE_PARTS}
@@ -148,7 +151,7 @@ def load(path: Path) -> Any:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         _check(isinstance(header, dict) and header.get("format") == "exactsvm", "header")
-        _check(header.get("schema") == SCHEMA, f"schema, {SCHEMA},")
+        _check(header.get("schema") in range(1, SCHEMA + 1), f"schema, at most {SCHEMA},")
         return _restore(header, arrays)
     except _UNREADABLE as error:
         raise ValueError(f"the file is not a model saved by exactsvm: {error}") from error
@@ -186,7 +189,8 @@ def _restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     for name, array in arrays.items():
         kinds, ndim = _ARRAYS[name]
         _check(array.dtype.kind in kinds and array.ndim == ndim, f"array {name!r}")
-        _check(array.dtype.kind != "f" or np.isfinite(array).all(), f"array {name!r}")
+        unknown = name.startswith("certificate_")  # where no gap is claimed it is NaN
+        _check(array.dtype.kind != "f" or unknown or np.isfinite(array).all(), f"array {name!r}")
     cls = _CLASSES[header["class"]]
     parameters = {key: _number(value) for key, value in header["parameters"].items()}
     model: Any = cls(**parameters)
@@ -219,20 +223,25 @@ def _restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
         parts = tuple(arrays[f"vectors_{part}"] for part in _SPARSE_PARTS)
         vectors = sparse.csr_matrix(parts, shape=(m, d), dtype=np.float64)
         vectors.check_format(full_check=True)
-    model.support_ = support.astype(np.int32)
-    model.n_support_ = n_support.astype(np.int32)
-    model.dual_coef_ = np.ascontiguousarray(dual_coef, dtype=np.float64)
-    if sparse.issparse(vectors):
-        model.dual_coef_ = sparse.csr_matrix(model.dual_coef_)
-    model.support_vectors_ = vectors
-    model.intercept_ = arrays["intercept"].astype(np.float64)
-    model.shape_fit_ = (n, d)
+    certificates: Certificates | tuple[Certificate]
+    if "certificate" in header:
+        certificates = (Certificate.from_record(_numbers(header["certificate"])),)
+    else:
+        certificates = _certificates(header, arrays, n_pairs)
     model.n_features_in_ = d
-    model.fit_status_ = int(header["fit_status"])
-    model._gamma = gamma
-    model.n_iter_ = arrays["n_iter"].astype(np.int32) if is_classifier else int(arrays["n_iter"][0])
-    model.certificate_ = Certificate.from_record(_numbers(header["certificate"]))
-    model.certificates_ = (model.certificate_,)
+    model._adopt(
+        support=support,
+        vectors=vectors,
+        n_support=n_support,
+        dual_coef=dual_coef.astype(np.float64),
+        intercept=arrays["intercept"].astype(np.float64),
+        gamma=gamma,
+        shape=(n, d),
+        certificates=certificates,
+        fit_status=int(header["fit_status"]),
+    )
+    epsilon = math.nan if header["epsilon"] is None else float(_number(header["epsilon"]))
+    model._describe(arrays["n_iter"].astype(np.int32), epsilon)
     if classes is not None:
         _check(arrays["class_weight"].shape == (n_classes,), "array 'class_weight'")
         _check(len(np.unique(classes)) == n_classes, "array 'classes'")
@@ -241,11 +250,21 @@ def _restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     if "feature_names" in arrays:
         _check(arrays["feature_names"].shape == (d,), "array 'feature_names'")
         model.feature_names_in_ = arrays["feature_names"].astype(object)
-    if cls is NuSVR:
-        model.epsilon_ = float(_number(header["epsilon"]))
-    if cls is OneClassSVM:
-        model.offset_ = -model.intercept_
     return model
+
+
+def _certificates(
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], n_pairs: int
+) -> Certificates:
+    """Read the certificates of many pairs."""
+    found = {name: arrays[f"certificate_{name}"] for name in ARRAY_FORMS}
+    phases = [str(phase) for phase in header["phases"]]
+    for name, array in found.items():
+        shape = array.shape[:1] if name != "seconds" else array.shape[1:]
+        _check(shape == (n_pairs,), f"array 'certificate_{name}'")
+    _check(found["seconds"].shape[0] == len(phases) == len(set(phases)), "phases")
+    _check(found["bias_interval"].shape[2] == 2, "array 'certificate_bias_interval'")
+    return Certificates.from_arrays(found, phases)
 
 
 def _dense(matrix: Any) -> NDArray[Any]:

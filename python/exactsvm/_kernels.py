@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from exactsvm import _core
-from exactsvm._parameters import KERNELS, check_choice, check_kernel_parameters, refuse
+from exactsvm._parameters import KERNELS, check_choice, check_kernel_parameters, named, refuse
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 
@@ -64,16 +64,33 @@ def symmetrised(matrix: NDArray[np.float64], given: Any) -> NDArray[np.float64]:
 
 def evaluate(function: Any, rows: Any, columns: Any) -> NDArray[np.float64]:
     """Evaluate a kernel given as a function."""
-    result = function(rows, columns)
+    shape = (rows.shape[0], columns.shape[0])
+    expected = f"a function whose result is a matrix of shape {shape}"
+    seen = read_only(rows)
+    result = function(seen, seen if rows is columns else read_only(columns))
     if sparse.issparse(result):
         result = result.toarray()
-    values: NDArray[np.float64] = check_array(
-        result, dtype=np.float64, order="C", input_name="kernel(X, Y)"
-    )
-    shape = (rows.shape[0], columns.shape[0])
+    if np.asarray(result).ndim != 2:
+        refuse("kernel", expected, result)
+    with named("kernel"):
+        values: NDArray[np.float64] = check_array(
+            result, dtype=np.float64, order="C", input_name="kernel(X, Y)"
+        )
     if values.shape != shape:
-        refuse("kernel", f"a function whose result has shape {shape}", values.shape)
+        refuse("kernel", expected, values.shape)
     return symmetrised(values, result) if rows is columns else values
+
+
+def read_only(rows: Any) -> Any:
+    """Return a view of rows, dense or sparse, through which they cannot be written."""
+    if sparse.issparse(rows):
+        parts = tuple(read_only(part) for part in (rows.data, rows.indices, rows.indptr))
+        view = type(rows)(parts, shape=rows.shape, copy=False)
+        view.has_canonical_format = rows.has_canonical_format
+        return view
+    view = rows.view()
+    view.flags.writeable = False
+    return view
 
 
 def pairwise_kernel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -162,11 +163,12 @@ def _restore(header: dict[str, list[str]], rows: list[list[str]], n_features: in
         n_support = n_support[np.argsort(labels)]
         model.class_weight_ = np.ones(n_classes)
     entries = [entries[k] for k in order]
+    vectors: Any = np.empty((0, 0))
+    support = np.arange(m)
     if kernel == "precomputed":
         support = np.array([int(row[0][1]) - 1 for row in entries], dtype=np.int64)
         width = n_features or int(support.max(initial=0)) + 1
         _check(m == 0 or (support.min() >= 0 and support.max() < width), "serial numbers")
-        model.support_, model.support_vectors_ = support.astype(np.int32), np.empty((0, 0))
     else:
         width = n_features or max((i for row in entries for i, _ in row), default=1)
         vectors = np.zeros((m, width))
@@ -175,18 +177,19 @@ def _restore(header: dict[str, list[str]], rows: list[list[str]], n_features: in
                 _check(1 <= index <= width, "index of a feature")
                 vectors[k, index - 1] = value
         _check(np.isfinite(vectors).all(), "numbers")
-        model.support_, model.support_vectors_ = np.arange(m, dtype=np.int32), vectors
-    model.dual_coef_, model.intercept_ = dual_coef, intercept
-    model.n_support_ = n_support.astype(np.int32)
     model.n_features_in_ = width
-    model.shape_fit_ = (max(m, width if kernel == "precomputed" else m), width)
-    model._gamma = gamma
-    model.fit_status_ = 0
-    model.certificate_ = Certificate.unknown()
-    model.certificates_ = (model.certificate_,)
-    model.n_iter_ = np.zeros(len(intercept), np.int32) if is_classifier else 0
-    if cls is OneClassSVM:
-        model.offset_ = rho
+    model._adopt(
+        support=support,
+        vectors=vectors,
+        n_support=n_support,
+        dual_coef=dual_coef,
+        intercept=intercept,
+        gamma=gamma,
+        shape=(max(m, width if kernel == "precomputed" else m), width),
+        certificates=(Certificate.unknown(),),
+        fit_status=0,
+    )
+    model._describe(np.zeros(len(intercept), np.int32), math.nan)
     return model
 
 

@@ -12,7 +12,7 @@ from exactsvm._base import BaseKernelSVM, Encoded, Kernel
 from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._progress import Callback
-from exactsvm._solve import Solved, Task
+from exactsvm._solve import Task
 from exactsvm._targets import rows_of_weight, weighted
 
 
@@ -76,23 +76,7 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.nu = nu
+        self._store(locals())
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows of X.
@@ -129,10 +113,7 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
             the solution lies on it, and gets 0.
         """
         values = self._values(X)
-        certificate = self.certificate_
-        rounding = 64.0 * np.finfo(np.float64).eps * abs(self.offset_[0])
-        border = np.nanmax([certificate.precision_floor, certificate.kkt_violation, rounding])
-        values[np.abs(values) <= border] = 0.0
+        values[np.abs(values) <= self._border] = 0.0
         return values
 
     def score_samples(self, X: ArrayLike) -> Floats:
@@ -165,11 +146,18 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1).astype(np.intp)
 
+    @property
+    def _border(self) -> float:
+        """Half width of the border, from the precision of the solution."""
+        certificate = self.certificate_
+        rounding = 64.0 * np.finfo(np.float64).eps * abs(self.offset_[0])
+        return float(np.nanmax([certificate.precision_floor, certificate.kkt_violation, rounding]))
+
     def _encode(self, targets: NDArray[Any] | None, n: int, weights: Floats | None) -> Encoded:
         kept = rows_of_weight(weights)
         upper = weighted(np.ones(n), weights)[kept]
         return Encoded(Task("one_class", np.ones(len(upper)), upper, float(self.nu)), kept, {})
 
-    def _describe(self, solved: Solved) -> None:
-        super()._describe(solved)
+    def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:
+        super()._describe(n_iter, epsilon)
         self.offset_ = -self.intercept_

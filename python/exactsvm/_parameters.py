@@ -2,11 +2,14 @@
 
 import math
 import reprlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 
@@ -33,7 +36,10 @@ def check_number(
     """Return a real number > above and >= least as a float; booleans are not numbers."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         refuse(name, expected, value, TypeError)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        refuse(name, expected, value)
     # Written so that NaN, too, is refused.
     if not (number > above and number >= least) or (number == math.inf and not infinite):
         refuse(name, expected, value)
@@ -41,10 +47,12 @@ def check_number(
 
 
 def check_integer(name: str, value: object, expected: str, *, least: int | None = None) -> int:
-    """Return an integer >= least; booleans are not integers."""
+    """Return an integer >= least that 64 bits hold; booleans are not integers."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         refuse(name, expected, value, TypeError)
     number = int(value)
+    if not -(2**63) <= number < 2**63:
+        refuse(name, f"{expected}, in 64 bits", value)
     if least is not None and number < least:
         refuse(name, expected, value)
     return number
@@ -90,6 +98,44 @@ def check_limits(tol: object, max_iter: object, max_time: object) -> None:
     if max_time is not None:
         expected = "a number of seconds > 0, or None for no limit"
         check_number("max_time", max_time, expected, above=0.0, infinite=True)
+
+
+def check_seed(random_state: Any) -> None:
+    """Check random_state: what scikit-learn takes as a seed."""
+    try:
+        check_random_state(random_state)
+    except ValueError:
+        expected = "None, an integer from 0 to 2**32 - 1 or a RandomState"
+        refuse("random_state", expected, random_state)
+
+
+def seconds_or_none(max_time: float | None) -> float | None:
+    """Return a limit of time as the compiled module takes it."""
+    return None if max_time is None or max_time == math.inf else float(max_time)
+
+
+def check_vector(name: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return n finite numbers."""
+    if np.asarray(values).ndim == 0:
+        refuse(name, f"an array of shape ({n},)", values)
+    with named(name):
+        vector: NDArray[np.float64] = check_array(
+            values, dtype=np.float64, order="C", ensure_2d=False, input_name=name
+        )
+    if vector.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},); got {vector.shape}")
+    return vector
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Put the name of an argument in front of errors that do not have it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if name in str(error):
+            raise
+        raise type(error)(f"{name}: {error}") from error
 
 
 def check_verbose(verbose: object) -> int:

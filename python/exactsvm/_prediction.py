@@ -34,10 +34,14 @@ class Model(NamedTuple):
         """Return the decision values at the rows of X, of shape (n,) or (n, n_pairs)."""
         return np.concatenate([values for _, values in self._blocks(X, votes=False)])
 
-    def votes(self, X: Rows) -> tuple[Floats, Floats]:
-        """Return each class's votes and the sum of its decision values, of shape (n, n_classes)."""
+    def votes(self, X: Rows, *, shares: bool) -> Floats:
+        """Return the votes of each class, of shape (n, n_classes).
+
+        With shares of a third at most, by which the sums of its decision values decide ties.
+        """
         both = np.concatenate([values for _, values in self._blocks(X, votes=True)])
-        return both[:, : self.n_classes], both[:, self.n_classes :]
+        votes, sums = both[:, : self.n_classes], both[:, self.n_classes :]
+        return votes + sums / (3.0 * (np.abs(sums) + 1.0)) if shares else votes
 
     def weights(self) -> Rows:
         """Return the weights of the features of a linear kernel, one row a decision function."""

@@ -13,7 +13,7 @@ from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._parameters import check_number
 from exactsvm._progress import Callback
-from exactsvm._solve import Solved, Task
+from exactsvm._solve import Task
 from exactsvm._targets import check_bounds, rows_of_weight, weighted
 
 
@@ -134,24 +134,7 @@ class SVR(BaseKernelRegressor):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.C = C
-        self.epsilon = epsilon
+        self._store(locals())
 
     def _problem(self) -> tuple[str, float]:
         return "epsilon_svr", float(self.epsilon)
@@ -224,24 +207,7 @@ class NuSVR(BaseKernelRegressor):
         callback: Callback | None = None,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            tol=tol,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            solver=solver,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            callback=callback,
-            warm_start=warm_start,
-        )
-        self.nu = nu
-        self.C = C
+        self._store(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -250,6 +216,6 @@ class NuSVR(BaseKernelRegressor):
     def _problem(self) -> tuple[str, float]:
         return "nu_svr", float(self.nu)
 
-    def _describe(self, solved: Solved) -> None:
-        super()._describe(solved)
-        self.epsilon_ = solved.epsilon
+    def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:
+        super()._describe(n_iter, epsilon)
+        self.epsilon_ = max(epsilon, 0.0)  # rounding may leave a tube of no width negative

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,10 +13,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from exactsvm import _core
-from exactsvm._certificate import Certificate, Certificates
-from exactsvm._data import MEGABYTE, Floats, Rows, as_array, dense_bytes, sparse_kernel
+from exactsvm._certificate import Certificate, Certificates, worst_of
+from exactsvm._data import (
+    MEGABYTE,
+    Floats,
+    Rows,
+    as_array,
+    dense_bytes,
+    sparse_kernel,
+    used_columns,
+)
 from exactsvm._kernels import KernelSettings, evaluate
-from exactsvm._parameters import check_verbose
+from exactsvm._parameters import check_verbose, seconds_or_none
 from exactsvm._progress import Callback, Progress
 from exactsvm._solvers import n_steps, resolve_seed, resolve_solver
 from exactsvm._threads import resolve_n_jobs
@@ -54,11 +63,10 @@ class Limits(NamedTuple):
     @classmethod
     def of(cls, estimator: Any) -> Limits:
         """Read them from an estimator whose parameters have been checked."""
-        max_time = estimator.max_time
         return cls(
             float(estimator.tol),
             int(estimator.max_iter),
-            None if max_time in (None, math.inf) else float(max_time),
+            seconds_or_none(estimator.max_time),
             float(estimator.cache_size),
             resolve_n_jobs(estimator.n_jobs),
             check_verbose(estimator.verbose),
@@ -81,8 +89,7 @@ class Solved(NamedTuple):
     @property
     def worst(self) -> Certificate:
         """The certificate with the largest relative gap."""
-        many = self.certificates
-        return many.worst() if isinstance(many, Certificates) else many[0]
+        return worst_of(self.certificates)
 
     @property
     def not_optimal(self) -> Certificate | None:
@@ -94,6 +101,13 @@ class Solved(NamedTuple):
             return self.worst
         failed = many.not_optimal()
         return many[failed[0]] if failed else None
+
+    def numbers(self, field: str) -> Floats:
+        """Return a field of all certificates."""
+        many = self.certificates
+        if isinstance(many, Certificates):
+            return many.numbers(field)
+        return np.array([getattr(many[0], field)])
 
     @property
     def n_iter(self) -> NDArray[np.int32]:
@@ -107,6 +121,7 @@ def solve(
     X: Rows, task: Task, settings: KernelSettings, hint: Floats | None, limits: Limits
 ) -> Solved:
     """Solve the task on the rows of X, which is the kernel matrix if it is precomputed."""
+    kernel = settings.kernel
     data, settings = _prepare(X, settings, limits)
     options: dict[str, Any] = {
         **settings._asdict(),
@@ -120,10 +135,25 @@ def solve(
         "seed": limits.seed,
     }
     run = _solve_pairs if task.n_classes > 2 else _solve_one
-    with Progress(limits.verbose, limits.callback, limits.tol) as progress:
+    with (
+        _matrix_called("kernel(X, X)" if callable(kernel) else "X"),
+        Progress(limits.verbose, limits.callback, limits.tol) as progress,
+    ):
         solved = run(data, task, hint, {**options, "observer": progress.observer}, progress)
         progress.conclude(solved.worst)
     return solved
+
+
+@contextmanager
+def _matrix_called(name: str) -> Iterator[None]:
+    """Name what the compiled module calls the matrix."""
+    try:
+        yield
+    except ValueError as error:
+        prefix, _, said = str(error).partition(": ")
+        if prefix != "matrix":
+            raise
+        raise ValueError(f"{name}: {said}") from None
 
 
 def _prepare(X: Rows, settings: KernelSettings, limits: Limits) -> tuple[Floats, KernelSettings]:
@@ -133,17 +163,19 @@ def _prepare(X: Rows, settings: KernelSettings, limits: Limits) -> tuple[Floats,
         return evaluate(settings.kernel, X, X), held
     if not sparse.issparse(X):
         return X, settings
-    allowed = limits.cache_size * MEGABYTE
-    matrix_bytes = 8.0 * X.shape[0] ** 2
+    allowed, shape = limits.cache_size * MEGABYTE, X.shape
+    matrix_bytes = 8.0 * shape[0] ** 2
+    if dense_bytes(X) > allowed:
+        (X,) = used_columns(X)
     if dense_bytes(X) <= allowed:
         return as_array(X), settings
     if matrix_bytes <= allowed:
         return sparse_kernel(X, X, settings, limits.n_threads), held
     needed = min(dense_bytes(X), matrix_bytes) / MEGABYTE
     raise MemoryError(
-        f"cache_size must be at least {math.ceil(needed)} for this sparse X of shape {X.shape}: "
-        "either the rows or their kernel matrix are held as a dense array; "
-        f"got {limits.cache_size:g}"
+        f"cache_size must be at least {math.ceil(needed)} for this sparse X of shape {shape} "
+        f"with {X.shape[1]} columns in use: either these or the kernel matrix are held as a dense "
+        f"array; got {limits.cache_size:g}"
     )
 
 

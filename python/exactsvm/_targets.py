@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from exactsvm._parameters import check_number, refuse
+from exactsvm._parameters import check_number, check_vector, refuse
 
 Floats = NDArray[np.float64]
 Kept = NDArray[np.intp] | slice
@@ -21,11 +20,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Floats | Non
     """Return one finite weight >= 0 for each of n rows."""
     if sample_weight is None:
         return None
-    weights: Floats = check_array(
-        sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
-    )
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},); got {weights.shape}")
+    weights = check_vector("sample_weight", sample_weight, n)
     if weights.min() < 0.0:
         raise ValueError(f"sample_weight must not be negative; got {weights.min():g}")
     return weights
@@ -55,8 +50,8 @@ def encode_classes(
     if len(classes) < 2:
         where = "y" if weights is None else "y, where sample_weight is positive,"
         raise ValueError(
-            f"{where} must hold two classes or more; got 1 class, {classes[0]!r}. In a grid search "
-            "or cross-validation a fold may have lost the others"
+            f"{where} must hold two classes or more; got 1 class, {classes.tolist()[0]!r}. In "
+            "a grid search or cross-validation a fold may have lost the others"
         )
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return classes, codes.astype(np.int64), kept

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,11 @@ import exactsvm
 MODULES = sorted(
     {"exactsvm"} | {m.name for m in pkgutil.iter_modules(exactsvm.__path__, "exactsvm.")}
 )
+KERNEL = [exactsvm.SVC, exactsvm.NuSVC, exactsvm.SVR, exactsvm.NuSVR, exactsvm.OneClassSVM]
+LINEAR = [exactsvm.LinearSVC, exactsvm.LinearSVR]
 CALLABLES = [
-    exactsvm.SVC,
-    exactsvm.LinearSVC,
-    exactsvm.LinearSVR,
+    *KERNEL,
+    *LINEAR,
     exactsvm.solve_dual,
     exactsvm.pairwise_kernel,
     exactsvm.verify,
@@ -47,3 +49,36 @@ def test_documented_defaults(function):
         else:
             written = re.search(r"default=(.+)$", line[1])[1]
             assert eval(written) == parameter.default, name
+
+
+def tables_of_defaults():
+    """Tables of docs/api.md that begin with a column of parameters: {column: {name: text}}."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    found = []
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = (
+            [cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()
+        )
+        if head[0] != "parameter":
+            continue
+        columns = {}
+        for k, column in enumerate(head[1:-1], 1):
+            columns[column] = {}
+            for row in rows:
+                names, defaults = (re.findall(r"`([^`]+)`", row[i]) for i in (0, k))
+                assert len(defaults) in (0, len(names)), row
+                columns[column].update(zip(names, defaults, strict=False))
+        found.append(columns)
+    return found
+
+
+def test_tables_of_defaults_are_those_of_the_signatures():
+    first, second, linear = tables_of_defaults()
+    kernel = {**first["default"], **second["default"]}
+    documented = {cls: kernel for cls in KERNEL} | {cls: linear[cls.__name__] for cls in LINEAR}
+    for cls, table in documented.items():
+        for name, parameter in inspect.signature(cls).parameters.items():
+            assert eval(table[name]) == parameter.default, (cls, name)
+    for classes, names in ((KERNEL, kernel), *(([cls], documented[cls]) for cls in LINEAR)):
+        for name in names:
+            assert any(name in inspect.signature(cls).parameters for cls in classes), name

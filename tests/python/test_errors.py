@@ -12,9 +12,9 @@ Y = np.array([0, 0, 1, 1])
 NAN, INF = float("nan"), float("inf")
 
 BAD_PARAMETERS = {
-    "C": [0.0, -1.0, NAN, -INF, "1", None, True],
+    "C": [0.0, -1.0, NAN, -INF, "1", None, True, 10**400],
     "kernel": ["gauss", 3, None],
-    "degree": [-1, 2.5, True, "3"],
+    "degree": [-1, 2.5, True, "3", 2**63],
     "gamma": ["big", -0.1, NAN, INF, None, True],
     "coef0": [NAN, INF, "0", False],
     "shrinking": [1, "yes"],
@@ -22,13 +22,13 @@ BAD_PARAMETERS = {
     "cache_size": [0, -5, INF, "1"],
     "class_weight": ["even", 2.0, {0: -1.0}, {0: NAN}, {0: "a"}, {0: 0}],
     "verbose": [-1, "no", 0.5],
-    "max_iter": [0, -2, 1.5, True],
+    "max_iter": [0, -2, 1.5, True, 2**63],
     "decision_function_shape": ["ova", None],
     "break_ties": [0],
-    "random_state": ["seed"],
+    "random_state": ["seed", -1, 2**64],
     "solver": ["SMO", "libsvm", None],
     "max_time": [0, -1.0, NAN, "1"],
-    "n_jobs": [0, 1.5, "2", True],
+    "n_jobs": [0, 1.5, "2", True, 2**63],
     "callback": [3, "print"],
     "warm_start": [1, None],
 }
@@ -59,7 +59,7 @@ def idle_core(monkeypatch):
 )
 def test_bad_parameter(name, value):
     model = SVC(**{name: value})
-    with pytest.raises((ValueError, TypeError), match=r"seed" if name == "random_state" else name):
+    with pytest.raises((ValueError, TypeError), match=name):
         model.fit(X, Y)
     assert not hasattr(model, "support_")
     assert not hasattr(model, "n_features_in_")
@@ -92,6 +92,10 @@ def test_bad_parameter_says_what_was_expected_and_what_came():
         (X, Y, [1, 1, NAN, 1], "sample_weight.*NaN"),
         (X, Y, [1, 1, INF, 1], "sample_weight.*infinity"),
         (X, Y, [1, 1, 1], "sample_weight.*shape"),
+        (X, Y, 2.0, "sample_weight.*shape"),
+        (X, Y, "abc", "sample_weight.*shape"),
+        (X, Y, ["a"] * 4, "sample_weight.*float"),
+        (X, Y, np.ones((4, 1)), "sample_weight.*shape"),
         (X, Y, [0, 0, 0, 0], "sample_weight"),
         (X, Y, [1, 1, 0, 0], "sample_weight is positive.*1 class"),
     ],
@@ -112,8 +116,13 @@ def test_sparse_and_matrices_of_the_wrong_shape():
 
 
 def test_precomputed_matrix_that_is_not_symmetric():
-    with pytest.raises(ValueError, match="symmetric"):
-        SVC(kernel="precomputed").fit(np.arange(16.0).reshape(4, 4), Y)
+    K = np.arange(16.0).reshape(4, 4)
+    with pytest.raises(ValueError, match=r"^X: the matrix is not symmetric"):
+        SVC(kernel="precomputed").fit(K, Y)
+    with pytest.raises(ValueError, match=r"^kernel\(X, X\): the matrix is not symmetric"):
+        SVC(kernel=lambda A, B: K).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^matrix: the matrix is not symmetric"):
+        solve_dual(K, [-1, 1, -1, 1], upper=1.0)
 
 
 def test_kernels_that_overflow():
@@ -121,9 +130,35 @@ def test_kernels_that_overflow():
         SVC(kernel="poly", degree=200, gamma=1e6).fit(X, Y)
 
 
-def test_callable_kernel_of_the_wrong_shape():
+@pytest.mark.parametrize(
+    "result", [np.zeros((2, 2)), None, "abc", np.zeros(4), np.full((4, 4), NAN), [["a"] * 4] * 4]
+)
+@pytest.mark.usefixtures("idle_core")
+def test_callable_kernel_of_the_wrong_result(result):
     with pytest.raises(ValueError, match="kernel"):
-        SVC(kernel=lambda A, B: np.zeros((2, 2))).fit(X, Y)
+        SVC(kernel=lambda A, B: result).fit(X, Y)
+
+
+@pytest.mark.parametrize("form", [np.array, scipy.sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("argument", [0, 1])
+def test_callable_kernel_cannot_write_into_its_arguments(form, argument):
+    data = form(X)
+
+    def careless(A, B):
+        values = A @ B.T
+        part = (A, B)[argument]
+        (part.data if scipy.sparse.issparse(part) else part)[...] = 7.0
+        return values
+
+    model = SVC(kernel=lambda A, B: A @ B.T).fit(data, Y)
+    vectors = form(model.support_vectors_)
+    with pytest.raises(ValueError, match="read-only"):
+        SVC(kernel=careless).fit(data, Y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.set_params(kernel=careless).predict(data)
+    assert (data != form(X)).sum() == 0
+    assert (form(model.support_vectors_) != vectors).sum() == 0
+    assert SVC().fit(data, Y).predict(data).tolist() == Y.tolist()  # still writable, still good
 
 
 def test_wrong_width_in_predict():
@@ -146,6 +181,10 @@ def test_wrong_width_in_predict():
         ({"groups": [0.0, 1.0]}, "groups"),
         ({"groups": [0]}, "groups"),
         ({"start": [0.0]}, "start"),
+        ({"start": 0.0}, "start"),
+        ({"upper": "a"}, "upper"),
+        ({"max_iter": 2**63}, "max_iter"),
+        ({"random_state": "x"}, "random_state"),
         ({"signed": 1}, "signed"),
         ({"tol": 0.0}, "tol"),
     ],

@@ -7,6 +7,8 @@ from exactsvm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+    # One check trains on labels drawn at random.
+    pytest.mark.filterwarnings("ignore:.*leaves no margin:UserWarning"),
 ]
 
 

@@ -9,10 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_iris
 
 from exactsvm import SVC, SVR, NuSVC, NuSVR, OneClassSVM, load, load_libsvm, save, save_libsvm
 from exactsvm.exceptions import NotFittedError
+from reference import DATA
 
 MODELS = [
     SVC(gamma=0.5),
@@ -55,6 +56,20 @@ def test_saved_and_loaded(tmp_path, rng, model, n_classes):
         if name.endswith("_") and not name.startswith("certificate"):
             np.testing.assert_equal(getattr(again, name), value, err_msg=name)
     assert repr(again.certificate_) == repr(model.certificate_)
+    pairs = n_classes * (n_classes - 1) // 2 if hasattr(model, "classes_") else 1
+    assert len(again.certificates_) == pairs
+    assert [repr(c) for c in again.certificates_] == [repr(c) for c in model.certificates_]
+
+
+def test_files_of_schema_1_are_read():
+    """Written when of several certificates only the one with the largest gap was kept."""
+    X, y = load_iris(return_X_y=True)
+    model = load(DATA / "models" / "schema1.npz")
+    again = SVC(gamma=0.5, C=2.0).fit(X, np.array(["a", "b", "c"])[y])
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), atol=1e-9)
+    assert model.certificates_ == (model.certificate_,)
+    assert model.certificate_.status == "optimal"
 
 
 def test_sparse_names_and_words(tmp_path, rng):
@@ -70,9 +85,9 @@ def test_sparse_names_and_words(tmp_path, rng):
         assert hasattr(again, "feature_names_in_") == hasattr(model, "feature_names_in_")
 
 
-def saved(rng, **changes):
+def saved(rng, n_classes=2, **changes):
     """Bytes of a saved model with some arrays exchanged."""
-    model, _ = trained(SVC(), rng)
+    model, _ = trained(SVC(), rng, n_classes)
     file = io.BytesIO()
     save(model, file)
     arrays = dict(np.load(io.BytesIO(file.getvalue())))
@@ -115,6 +130,23 @@ def header(**changes):
 def test_damaged_files_are_refused(rng, changes):
     with pytest.raises(ValueError, match=r"not valid|not a model|pickle|must be"):
         load(io.BytesIO(saved(rng, **changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"header": header(phases=["kernel"])},
+        {"header": header(phases=None)},
+        {"certificate_status": lambda a: a[:-1]},
+        {"certificate_status": lambda a: np.arange(len(a))},
+        {"certificate_seconds": lambda a: a[:, 1:]},
+        {"certificate_bias_interval": lambda a: a[:, :, :1]},
+        {"certificate_n_free": lambda a: a.astype(float)},
+    ],
+)
+def test_damaged_certificates_are_refused(rng, changes):
+    with pytest.raises(ValueError, match=r"not valid|not a model"):
+        load(io.BytesIO(saved(rng, n_classes=3, **changes)))
 
 
 def test_no_bombs_no_strangers(rng, tmp_path):

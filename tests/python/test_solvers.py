@@ -9,6 +9,9 @@ import exactsvm
 from evaluate import alpha_of, evaluate, intercept_of
 from exactsvm.exceptions import ConvergenceWarning
 from generators import clouds, contradictions, one_wide_column
+from machines import Machine
+from optimality import kernel_matrix
+from real_data import load
 from reference import case, cases
 
 TOL = 1e-8
@@ -73,6 +76,61 @@ def test_both_solvers_reach_one_model():
     )
     assert smo.n_pair_steps > 0
     assert smo.n_cycles == smo.n_sweeps == smo.n_appends == 0
+
+
+TYPES = {
+    "SVR": {"epsilon": 0.2},  # two variables a point
+    "NuSVR": {"nu": 0.4},  # two groups of them
+    "NuSVC": {"nu": 0.37},  # two groups
+    "OneClassSVM": {"nu": 0.2},
+}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("name", TYPES)
+def test_both_solvers_solve_every_type(name, weighted, kernel):
+    """To the same objective, within what a violation of tol leaves of it."""
+    for data in ("casp600", "winequality600") if "R" in name else ("heart", "ionosphere"):
+        X, y = (part[:200] for part in load(data))
+        n = len(y)
+        weights = np.random.default_rng(8).uniform(0.2, 3.0, n) if weighted else np.ones(n)
+        target = np.ones(n) if name == "OneClassSVM" else y
+        machine = Machine(name, target, weights, **TYPES[name])
+        setting = {"kernel": kernel, "gamma": 1 / X.shape[1], "degree": 2, "coef0": 1.0}
+        K = kernel_matrix(X, X, **setting)
+        cls = getattr(exactsvm, name)
+        cmu, smo = (
+            machine.fit(cls, X, weighted=weighted, tol=TOL, solver=s, **setting)
+            for s in ("cmu", "smo")
+        )
+        assert [m.certificate_.solver for m in (cmu, smo)] == ["cmu", "smo"]
+        assert smo.n_iter_ > 0
+        best, other = (machine.objective(K, machine.coefficients(m)) for m in (cmu, smo))
+        rounding = 1e-12 * max(1.0, abs(best))
+        assert -rounding <= best - other <= machine.gap(TOL), data
+        for model in (cmu, smo):
+            assert model.certificate_.status == "optimal", data
+            assert machine.breach(K, model) <= TOL + 1e-12, data
+        if name == "NuSVR":
+            assert smo.epsilon_ == pytest.approx(cmu.epsilon_, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+def test_both_solvers_solve_every_pair(name):
+    X, y = load("letter800")
+    few = y < 6
+    own = {"C": 10.0} if name == "SVC" else {"nu": 0.3}
+    cmu, smo = (
+        getattr(exactsvm, name)(solver=s, tol=1e-10, gamma=0.05, **own).fit(X[few], y[few])
+        for s in ("cmu", "smo")
+    )
+    for a, b in zip(cmu.certificates_, smo.certificates_, strict=True):
+        assert (a.status, b.status) == ("optimal", "optimal")
+        assert b.dual_objective == pytest.approx(a.dual_objective, rel=1e-9)
+    np.testing.assert_allclose(
+        cmu.decision_function(X[few]), smo.decision_function(X[few]), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e2])

@@ -43,14 +43,37 @@ def test_equals_dense(data, kernel, n_classes):
 def test_rows_that_may_not_be_dense(data, kernel):
     # 70 rows of 10,000 columns are 5.6 MB, their kernel matrix takes 0.04 MB.
     X, y = data
-    wide = sp.csr_array((70, 10_000))
-    wide = sp.csr_array(sp.hstack([sp.csr_matrix(X), wide]))
+    zeros = np.zeros(10_000)  # stored ones, so that all columns are in use
+    filling = sp.csr_array((zeros, (np.arange(10_000) % 70, np.arange(10_000))), shape=(70, 10_000))
+    wide = sp.csr_array(sp.hstack([sp.csr_array(X), filling]))
     setting = {"kernel": kernel, "gamma": 0.1, "degree": 2, "coef0": 0.5}
     small = SVC(cache_size=0.1, **setting).fit(wide, y)
     plain = SVC(**setting).fit(X, y)
     np.testing.assert_allclose(small.decision_function(wide), plain.decision_function(X), atol=1e-7)
-    with pytest.raises(MemoryError, match="cache_size must be at least"):
+    with pytest.raises(MemoryError, match=r"cache_size must be at least .* 10012 columns in use"):
         SVC(cache_size=0.01, **setting).fit(wide, y)
+
+
+@pytest.mark.filterwarnings("ignore:Not optimal")
+@pytest.mark.parametrize("gamma", ["auto", "scale", 0.1])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_columns_that_no_row_has_cost_nothing(data, kernel, gamma):
+    # Neither the rows nor their kernel matrix fit 0.01 MB, the 12 columns in use do.
+    X, y = data
+    wide = sp.csr_array(sp.hstack([sp.csr_array((70, 5_000)), X, sp.csr_array((70, 5_000))]))
+    setting = {"kernel": kernel, "gamma": gamma, "degree": 2, "coef0": 0.5}
+    small = SVC(cache_size=0.01, **setting).fit(wide, y)
+    whole = SVC(**setting).fit(wide, y)
+    assert small.support_vectors_.shape == whole.support_vectors_.shape
+    assert small.n_features_in_ == 10_012
+    np.testing.assert_array_equal(small.support_, whole.support_)
+    np.testing.assert_allclose(small.dual_coef_.toarray(), whole.dual_coef_.toarray(), atol=1e-10)
+    np.testing.assert_allclose(
+        small.decision_function(wide), whole.decision_function(wide), atol=1e-10
+    )
+    nothing = sp.csr_array((70, 10_000))
+    constant = SVC(cache_size=0.01, kernel=kernel, gamma=0.1).fit(nothing, y)
+    assert constant.predict(nothing[:3]).shape == (3,)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,0 +1,87 @@
+"""What nu promises, on real data: at most that share of errors, at least so many supports."""
+
+import numpy as np
+import pytest
+
+from exactsvm import NuSVC, NuSVR, OneClassSVM
+from real_data import BINARY, REGRESSION, load
+
+SHARES = [0.1, 0.4, 0.8]
+# Real targets, and columns of other data to be told from the rest.
+TARGETS = [(name, None) for name in REGRESSION]
+TARGETS += [("heart", 7), ("ionosphere", 4), ("pima", 5), ("breast_cancer", 21)]
+TARGETS += [("magic1200", 0), ("higgs600", 25)]
+
+shares = pytest.mark.parametrize("share", SHARES)
+
+
+@pytest.mark.parametrize("name", BINARY)
+@shares
+def test_margin_errors_and_support_vectors_of_a_classifier(name, share):
+    X, y = load(name)
+    n = len(y)
+    nu = share * 2 * min((y > 0).sum(), (y < 0).sum()) / n
+    model = NuSVC(nu=nu, gamma=1 / X.shape[1]).fit(X, y)
+    assert model.certificate_.is_optimal
+    # Decision values are 1 at the margin to within the violation of the solution.
+    slack = 10 * max(1e-8, model.certificate_.kkt_violation)
+    errors = (y * model.decision_function(X) < 1 - slack).mean()
+    assert errors <= nu + 1 / n
+    assert len(model.support_) / n >= nu - 1 / n
+
+
+@pytest.mark.parametrize(("name", "column"), TARGETS, ids=[name for name, _ in TARGETS])
+@shares
+def test_rows_outside_of_the_tube(name, column, share):
+    X, y = load(name)
+    if column is not None:
+        X, y = np.delete(X, column, axis=1), X[:, column]
+    n = len(y)
+    model = NuSVR(nu=share, gamma=1 / X.shape[1]).fit(X, y)
+    assert model.certificate_.is_optimal
+    slack = 10 * max(1e-8, model.certificate_.kkt_violation)
+    outside = (np.abs(y - model.predict(X)) > model.epsilon_ + slack).mean()
+    assert outside <= share + 1 / n
+    assert model.epsilon_ >= 0.0
+    # Without a tube a row pulls both ways, and its coefficients cancel.
+    assert model.epsilon_ < 1e-9 or len(model.support_) / n >= share - 1 / n
+
+
+@pytest.mark.parametrize("name", BINARY)
+@shares
+def test_rows_outside_of_the_region(name, share):
+    X, _ = load(name)
+    n = len(X)
+    model = OneClassSVM(nu=share, gamma=1 / X.shape[1]).fit(X)
+    assert model.certificate_.is_optimal
+    assert (model.predict(X) < 0).mean() <= share + 1 / n
+    assert len(model.support_) / n >= share - 1 / n
+
+
+@pytest.mark.parametrize("name", ["heart", "german", "pima"])
+@shares
+def test_shares_are_of_the_weight(name, share, rng):
+    X, y = load(name)
+    weights = rng.uniform(0.0, 3.0, size=len(y))
+    total, one = weights.sum(), weights.max() / weights.sum()
+    gamma = 1 / X.shape[1]
+    model = OneClassSVM(nu=share, gamma=gamma).fit(X, sample_weight=weights)
+    assert weights[model.predict(X) < 0].sum() / total <= share + one
+    assert weights[model.support_].sum() / total >= share - one
+
+    nu = share * 2 * min(weights[y > 0].sum(), weights[y < 0].sum()) / total
+    model = NuSVC(nu=nu, gamma=gamma).fit(X, y, sample_weight=weights)
+    slack = 10 * max(1e-8, model.certificate_.kkt_violation)
+    errors = y * model.decision_function(X) < 1 - slack
+    assert weights[errors].sum() / total <= nu + one
+    assert weights[model.support_].sum() / total >= nu - one
+
+
+@pytest.mark.parametrize("gamma", ["scale", 0.5, 50.0])
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_one_class_with_a_tiny_nu_keeps_nearly_all(rng, gamma, n_features):
+    X = rng.uniform(size=(2000, n_features))
+    model = OneClassSVM(nu=1e-6, gamma=gamma).fit(X)
+    assert model.certificate_.is_optimal
+    assert (model.predict(X) == 1).mean() > 0.999
+    assert np.isfinite(model.decision_function(X)).all()
