@@ -24,10 +24,13 @@ pub(super) struct ColumnCache {
     n: usize,
     entry_bytes: usize,
     budget: usize,
+    costly: bool,
     clock: u64,
     slots_per_piece: usize,
     pieces: Vec<Vec<f64>>,
     slots: Vec<Slot>,
+    /// Slots that were ever used; the memory of the others is untouched.
+    n_touched: usize,
     /// Slot of every column that is here.
     place: HashMap<usize, usize>,
     /// Points whose columns will be asked for; `None` if any may be.
@@ -35,16 +38,19 @@ pub(super) struct ColumnCache {
 }
 
 impl ColumnCache {
-    /// For columns of `n` doubles, `budget` bytes of them at most.
-    pub(super) fn new(n: usize, budget: usize) -> Self {
+    /// For columns of `n` doubles, `budget` bytes of them at most. Columns that are `costly` are worth fresh memory, whether or not they
+    /// will be asked for.
+    pub(super) fn new(n: usize, budget: usize, costly: bool) -> Self {
         let mut cache = Self {
             n,
             entry_bytes: size_of::<f64>(),
             budget,
+            costly,
             clock: 0,
             slots_per_piece: 1,
             pieces: Vec::new(),
             slots: Vec::new(),
+            n_touched: 0,
             place: HashMap::new(),
             hot: None,
         };
@@ -62,15 +68,21 @@ impl ColumnCache {
                 self.vacate(slot);
             }
             self.slots.truncate(first);
+            self.n_touched = self.n_touched.min(first);
         }
         if self.pieces.is_empty() {
             self.lay_out();
         }
     }
 
-    /// Says which columns are worth their place; the others' slots are the first to be used again.
+    /// Says which columns will be asked for; the others' slots are the first to be used again.
     pub(super) fn set_hot(&mut self, points: &[usize]) {
         self.hot = Some(points.iter().copied().collect());
+    }
+
+    /// Whether columns are worth fresh memory.
+    pub(super) fn is_costly(&self) -> bool {
+        self.costly
     }
 
     /// Whether a column may be asked for again.
@@ -83,6 +95,7 @@ impl ColumnCache {
         if self.entry_bytes == size_of::<R>() {
             return;
         }
+        let touched = self.n_touched * self.column_words();
         self.entry_bytes = size_of::<R>();
         self.place.clear();
         self.slots.clear();
@@ -95,6 +108,7 @@ impl ColumnCache {
             self.slots_per_piece = piece.len() / words;
         }
         self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());
+        self.n_touched = touched.div_ceil(words).min(self.slots.len());
     }
 
     pub(super) fn contains(&self, point: usize) -> bool {
@@ -122,34 +136,35 @@ impl ColumnCache {
 
     /// Makes room for up to `n_columns` columns, without evicting what this pass touched. Returns the slots, vacated, ascending.
     pub(super) fn make_room(&mut self, n_columns: usize) -> Vec<usize> {
-        let idle = |slot: &Slot| slot.point.is_none_or(|p| !self.is_hot(p));
-        let of_use = |slot: &Slot| slot.last_used >= self.clock;
-        let mut idle_slots = self.slots.iter().filter(|slot| idle(slot) && !of_use(slot)).count();
-        while idle_slots < n_columns && (self.pieces.len() + 1) * self.piece_bytes() <= self.budget
+        if n_columns == 0 {
+            return Vec::new();
+        }
+        let mut room: Vec<usize> = (0..self.n_touched)
+            .filter(|&s| self.slots[s].last_used < self.clock && self.is_idle(s))
+            .take(n_columns)
+            .collect();
+        while self.slots.len() - self.n_touched < n_columns - room.len()
+            && (self.pieces.len() + 1) * self.piece_bytes() <= self.budget
         {
             self.pieces.push(zeros(self.piece_bytes() / size_of::<f64>()));
             self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());
-            idle_slots += self.slots_per_piece;
         }
-        let mut old: Vec<usize> =
-            (0..self.slots.len()).filter(|&s| self.slots[s].last_used < self.clock).collect();
-        let age = |&s: &usize| {
-            let slot = &self.slots[s];
-            // Touched memory first, then untouched, then what may still be asked for.
-            let rank = match slot.point {
-                Some(point) if self.is_hot(point) => 2,
-                None if slot.last_used == 0 => 1,
-                _ => 0,
-            };
-            (rank, slot.last_used, s)
-        };
-        old.sort_by_key(age);
-        old.truncate(n_columns);
-        old.sort_unstable();
-        for &slot in &old {
+        let fresh = (n_columns - room.len()).min(self.slots.len() - self.n_touched);
+        if fresh < n_columns - room.len() {
+            // The budget is exhausted: what was not used for longest goes, even if it may be asked for again.
+            let mut old: Vec<usize> = (0..self.n_touched)
+                .filter(|&s| self.slots[s].last_used < self.clock && !self.is_idle(s))
+                .collect();
+            old.sort_by_key(|&s| (self.slots[s].last_used, s));
+            room.extend(old.into_iter().take(n_columns - room.len() - fresh));
+        }
+        room.extend(self.n_touched..self.n_touched + fresh);
+        self.n_touched += fresh;
+        room.sort_unstable();
+        for &slot in &room {
             self.vacate(slot);
         }
-        old
+        room
     }
 
     /// The memory of some slots, ascending.
@@ -178,6 +193,12 @@ impl ColumnCache {
         }
     }
 
+    /// Whether nobody will miss what a slot holds.
+    fn is_idle(&self, slot: usize) -> bool {
+        let missed = |point| self.costly || self.is_hot(point);
+        !self.slots[slot].point.is_some_and(missed)
+    }
+
     /// Words of a column.
     fn column_words(&self) -> usize {
         (self.n * self.entry_bytes).div_ceil(size_of::<f64>()).max(1)
@@ -193,10 +214,12 @@ impl ColumnCache {
         }
     }
 
-    /// A small budget is taken in small pieces, or nothing of it could be used.
+    /// A small budget is taken in small pieces, or nothing of it could be used; and few points need few columns: the allocator may have to
+    /// clear a piece.
     fn lay_out(&mut self) {
         let column_bytes = self.column_words() * size_of::<f64>();
-        self.slots_per_piece = (PIECE.min(self.budget / 8) / column_bytes).max(1);
+        let most = (self.n / 8).max(16);
+        self.slots_per_piece = (PIECE.min(self.budget / 8) / column_bytes).clamp(1, most);
     }
 }
 
@@ -220,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_budget_holds_and_the_oldest_goes_first() {
-        let mut cache = ColumnCache::new(N, 2 * PIECE);
+        let mut cache = ColumnCache::new(N, 2 * PIECE, false);
         // A small share of the budget makes a piece: the budget is what counts.
         let room = 2 * PIECE / (8 * N);
         assert_eq!(fill(&mut cache, &(0..room).collect::<Vec<_>>()), room);
@@ -243,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_nobody_asks_for_gives_its_slot_before_new_memory_is_touched() {
-        let mut cache = ColumnCache::new(N, 4 * PIECE);
+        let mut cache = ColumnCache::new(N, 4 * PIECE, false);
         fill(&mut cache, &[1, 2, 3]);
         let (first, pieces) = (cache.place[&2], cache.pieces.len());
         cache.set_hot(&[1, 3, 4]);
@@ -255,7 +278,7 @@ mod tests {
     #[test]
     fn singles_take_half_the_room() {
         let (n, budget) = (1001, 1 << 20);
-        let mut cache = ColumnCache::new(n, budget);
+        let mut cache = ColumnCache::new(n, budget, false);
         cache.begin_pass(&[]);
         let doubles = cache.make_room(1000);
         cache.occupy(&doubles, &(0..doubles.len()).collect::<Vec<_>>());
@@ -281,7 +304,7 @@ mod tests {
     fn a_small_budget_is_used_too() {
         let n = 100;
         for budget in [n * 8, 3 * n * 8 + 1, 20 * n * 8] {
-            let mut cache = ColumnCache::new(n, 0);
+            let mut cache = ColumnCache::new(n, 0, false);
             cache.begin_pass(&[]);
             assert!(cache.make_room(1).is_empty());
             cache.set_budget(budget);
@@ -292,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_the_pass_uses_stays() {
-        let mut cache = ColumnCache::new(N, N * 8);
+        let mut cache = ColumnCache::new(N, N * 8, false);
         fill(&mut cache, &[1]);
         cache.begin_pass(&[1, 7]);
         assert!(cache.make_room(1).is_empty() && cache.contains(1));

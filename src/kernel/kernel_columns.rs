@@ -66,7 +66,7 @@ impl<'a> KernelColumns<'a> {
             points,
             exact,
             coarse: None,
-            cache: ColumnCache::new(points.len(), budget),
+            cache: ColumnCache::new(points.len(), budget, points.n_features() >= COSTLY_FEATURES),
             loose: Loose::default(),
             last_block: LastBlock::default(),
             diagonal,
@@ -83,7 +83,6 @@ impl<'a> KernelColumns<'a> {
         Pass {
             columns: &self.exact,
             cache: &mut self.cache,
-            keep_all: self.points.n_features() >= COSTLY_FEATURES,
             threads: self.threads,
             tally: &mut self.tally,
             time: &mut self.exact_time,
@@ -198,7 +197,6 @@ impl ColumnSource for KernelColumns<'_> {
         let pass = Pass {
             columns: coarse,
             cache: &mut self.cache,
-            keep_all: self.points.n_features() >= COSTLY_FEATURES,
             threads: self.threads,
             tally: &mut self.tally,
             time: &mut self.coarse_time,

@@ -46,7 +46,6 @@ pub(super) enum Keep {
 pub(super) struct Pass<'p, R, const LANES: usize> {
     pub(super) columns: &'p PackedColumns<R, LANES>,
     pub(super) cache: &'p mut ColumnCache,
-    pub(super) keep_all: bool,
     pub(super) threads: &'p Threads,
     pub(super) tally: &'p mut Tally,
     pub(super) time: &'p mut Time,
@@ -118,8 +117,8 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
 
     fn is_worth_keeping(&self, keep: Keep, point: usize) -> bool {
         match keep {
-            Keep::Moved => self.keep_all || self.cache.is_hot(point),
-            Keep::All => self.keep_all && self.cache.is_hot(point),
+            Keep::Moved => self.cache.is_costly() || self.cache.is_hot(point),
+            Keep::All => self.cache.is_costly() && self.cache.is_hot(point),
         }
     }
 
