@@ -109,13 +109,28 @@ pub(crate) fn follow(
     Ok(done)
 }
 
-/// What the rounding errors of a gradient are at most, for a positive semidefinite matrix with this diagonal. Cheap: O(n).
-pub(crate) fn floor_bound(diagonal: &[f64], problem: &DualProblem, beta: &[f64]) -> f64 {
-    let root = |point: usize| diagonal[point].abs().sqrt();
-    let largest = (0..diagonal.len()).map(root).fold(0.0, f64::max);
-    let sum: f64 = beta.iter().enumerate().map(|(v, b)| root(v % diagonal.len()) * b.abs()).sum();
-    let p = problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
-    4.0 * f64::EPSILON * (p + largest * sum)
+/// What the rounding errors of a gradient are at most, for a positive semidefinite matrix: |K_ij| <= sqrt(K_ii K_jj).
+#[derive(Debug)]
+pub(crate) struct FloorBound {
+    /// Roots of the diagonal.
+    roots: Vec<f64>,
+    largest_root: f64,
+    largest_linear: f64,
+}
+
+impl FloorBound {
+    pub(crate) fn new(diagonal: &[f64], problem: &DualProblem) -> Self {
+        let roots: Vec<f64> = diagonal.iter().map(|d| d.abs().sqrt()).collect();
+        let largest_root = roots.iter().copied().fold(0.0, f64::max);
+        let largest_linear = problem.linear().iter().fold(0.0_f64, |m, p| m.max(p.abs()));
+        Self { roots, largest_root, largest_linear }
+    }
+
+    pub(crate) fn at(&self, beta: &[f64]) -> f64 {
+        let parts = beta.chunks(self.roots.len().max(1));
+        let terms = parts.flat_map(|part| part.iter().zip(&self.roots).map(|(b, r)| r * b.abs()));
+        4.0 * f64::EPSILON * (self.largest_linear + self.largest_root * terms.sum::<f64>())
+    }
 }
 
 /// q(beta) without the constant that centring p leaves, and its rounding error.

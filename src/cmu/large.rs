@@ -18,7 +18,7 @@ use super::verify::target;
 use super::{iterate, working_set};
 use crate::cholesky::PackedCholesky;
 use crate::error::{Error, Result};
-use crate::gradient::{self, Fresh, Move, Precision};
+use crate::gradient::{self, FloorBound, Fresh, Move, Precision};
 use crate::info::Info;
 use crate::kernel::{ColumnSource, ColumnSums};
 use crate::kkt::{self, Ends};
@@ -66,11 +66,14 @@ struct Rounds<'a> {
     budget: usize,
     beta: Vec<f64>,
     gradient: Vec<f64>,
+    /// q, as far as the gradient is known.
+    objective: f64,
     /// Rounding error of the gradient, as last computed with it.
     floor: f64,
     /// The products behind the gradient, if it is as good as computed anew.
     sums: Option<ColumnSums>,
     coarse: Coarse,
+    floor_bound: FloorBound,
     factor: Option<KeptFactor>,
     rng: Pcg64Mcg,
     /// Memory of the blocks.
@@ -88,6 +91,7 @@ impl<'a> Rounds<'a> {
         threads: &'a Threads,
     ) -> Self {
         let coarse = Coarse::new(source, problem);
+        let floor_bound = FloorBound::new(source.diagonal(), problem);
         Self {
             source,
             problem,
@@ -96,9 +100,11 @@ impl<'a> Rounds<'a> {
             budget,
             beta: problem.start().to_vec(),
             gradient: problem.linear().iter().map(|p| -p).collect(),
+            objective: 0.0,
             floor: 0.0,
             sums: None,
             coarse,
+            floor_bound,
             factor: None,
             rng: Pcg64Mcg::seed_from_u64(settings.seed),
             buffer: Vec::new(),
@@ -114,8 +120,7 @@ impl<'a> Rounds<'a> {
             let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
             let violation = kkt::violation(self.problem, &ends);
             self.reserve_time(monitor);
-            let floor_bound =
-                gradient::floor_bound(self.source.diagonal(), self.problem, &self.beta);
+            let floor_bound = self.floor_bound.at(&self.beta);
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
                 return Ok(status);
             }
@@ -143,6 +148,7 @@ impl<'a> Rounds<'a> {
             let set = self.choose(&ends)?;
             let status = self.solve_on(&set, violation, monitor)?;
             let (objective, noise) = gradient::objective(self.problem, &self.beta, &self.gradient);
+            self.objective = objective;
             standstill.note(violation, objective, noise);
             match status {
                 SolverStatus::Unbounded
@@ -220,12 +226,18 @@ impl<'a> Rounds<'a> {
         self.info.seconds.kernel += monitor.elapsed() - clock;
 
         let beta: Vec<f64> = set.iter().map(|&v| self.beta[v]).collect();
-        let mut linear: Vec<f64> = set.iter().map(|&v| -self.gradient[v]).collect();
+        let mut gradient: Vec<f64> = set.iter().map(|&v| self.gradient[v]).collect();
+        let mut linear: Vec<f64> = gradient.iter().map(|g| -g).collect();
         gram.add_columns(&(0..set.len()).collect::<Vec<_>>(), &beta, &mut linear, self.threads);
         let sub_problem = self.problem.restrict(set, linear, beta);
+        if self.problem.n_groups() > 0 {
+            // The sub-problem's linear term is centred anew.
+            let shift = |i: usize| sub_problem.offsets()[sub_problem.group(i)];
+            gradient.iter_mut().enumerate().for_each(|(i, g)| *g += shift(i));
+        }
         let inner = (INNER * violation).max(0.5 * target(self.settings.tol, self.floor, true));
         let settings = CmuSettings { tol: inner, ..self.settings.clone() };
-        let mut state = State::new(&gram, &sub_problem, self.threads);
+        let mut state = State::at(&gram, &sub_problem, gradient, self.threads);
         state.info = std::mem::take(&mut self.info);
         state.outside = Some(self.outside(set, violation));
         if let Some(factor) = self.factor.take() {
@@ -283,6 +295,7 @@ impl<'a> Rounds<'a> {
         self.floor = fresh.floor;
         self.sums = Some(fresh.sums);
         self.coarse.refreshed();
+        self.objective = gradient::objective(self.problem, &self.beta, &self.gradient).0;
     }
 
     /// Computes gradient and floor from nothing but the point.
@@ -352,8 +365,8 @@ impl<'a> Rounds<'a> {
 
     /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
     fn reserve_time(&self, monitor: &mut Monitor<'_>) {
-        let support: Vec<usize> = (0..self.beta.len()).filter(|&v| self.beta[v] != 0.0).collect();
-        monitor.reserve(self.source.seconds_for(support.len()));
+        let n_support = self.beta.iter().filter(|b| **b != 0.0).count();
+        monitor.reserve(self.source.seconds_for(n_support));
     }
 
     fn outside(&self, set: &[usize], violation: f64) -> Outside {
@@ -374,8 +387,7 @@ impl<'a> Rounds<'a> {
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
-            dual_objective: constant
-                - gradient::objective(self.problem, &self.beta, &self.gradient).0,
+            dual_objective: constant - self.objective,
             kkt_violation,
             n_free: self.beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
             n_bounded,

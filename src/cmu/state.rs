@@ -2,6 +2,7 @@
 
 use super::free_set::{FreeSet, KeptFactor};
 use crate::gradient;
+use crate::gradient::FloorBound;
 use crate::info::Info;
 use crate::kernel::{ColumnSums, GramMatrix};
 use crate::observer::Progress;
@@ -37,6 +38,7 @@ pub(super) struct State<'a> {
     pub(super) n_free: usize,
     /// Rounding error of the gradient, as last computed with it.
     pub(super) floor: f64,
+    pub(super) floor_bound: FloorBound,
     /// The products behind the gradient, as long as the point has not moved since they were computed.
     pub(super) sums: Option<ColumnSums>,
     /// KKT violation when it was last looked at.
@@ -52,19 +54,36 @@ impl<'a> State<'a> {
         problem: &'a DualProblem,
         threads: &'a Threads,
     ) -> Self {
+        let gradient = problem.linear().iter().map(|p| -p).collect();
+        let mut state = Self::at(gram, problem, gradient, threads);
+        if state.beta.iter().any(|b| *b != 0.0) {
+            state.refresh_gradient();
+        }
+        state
+    }
+
+    /// With the gradient at the start of the problem, where it is known.
+    pub(super) fn at(
+        gram: &'a GramMatrix<'a>,
+        problem: &'a DualProblem,
+        gradient: Vec<f64>,
+        threads: &'a Threads,
+    ) -> Self {
         let n = problem.len();
         let n_lists = problem.n_groups().max(1);
+        let floor_bound = FloorBound::new(gram.diagonal(), problem);
         let mut state = Self {
             gram,
             problem,
             threads,
             beta: problem.start().to_vec(),
-            gradient: problem.linear().iter().map(|p| -p).collect(),
+            gradient,
             grow: vec![vec![f64::NEG_INFINITY; n]; n_lists],
             shrink: vec![vec![f64::INFINITY; n]; n_lists],
             free_set: FreeSet::new(gram, problem, threads),
             n_free: 0,
             floor: 0.0,
+            floor_bound,
             sums: None,
             violation: f64::INFINITY,
             outside: None,
@@ -73,9 +92,6 @@ impl<'a> State<'a> {
         for i in 0..n {
             state.open(i);
             state.n_free += usize::from(state.is_free(i));
-        }
-        if state.beta.iter().any(|b| *b != 0.0) {
-            state.refresh_gradient();
         }
         state
     }

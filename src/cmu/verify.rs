@@ -8,7 +8,6 @@ use super::settings::CmuSettings;
 use super::state::State;
 use super::up_cycle::{Ended, Limits, up_cycle};
 use crate::cholesky::Pivot;
-use crate::gradient;
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
 
@@ -27,6 +26,9 @@ const REACHABLE: f64 = 1.0 / 32.0;
 /// What surely can be reached.
 const SAFE: f64 = 0.75;
 
+/// Tolerance over rounding errors from which a gradient that was followed is as good as one computed anew.
+const CLEAR_OF_ROUNDING: f64 = 100.0;
+
 /// The violation to work towards: below the tolerance by what rounding may hide, but not below what rounding allows; at the floor,
 /// while `digging`, not below what it usually allows.
 pub(super) fn target(tol: f64, floor: f64, digging: bool) -> f64 {
@@ -41,6 +43,13 @@ pub(super) fn run(
     known_convex: bool,
     monitor: &Monitor<'_>,
 ) -> Phase {
+    if state.outside.is_some()
+        && settings.tol > CLEAR_OF_ROUNDING * floor_bound(state)
+        && current_violation(state) <= settings.tol
+    {
+        // A sub-problem, of which only that much is asked: the rounds around it judge.
+        return Phase::Done(SolverStatus::Optimal);
+    }
     let clock = monitor.elapsed();
     state.restore_sums();
     state.refresh_gradient();
@@ -74,9 +83,9 @@ pub(super) fn run(
     }
 }
 
-/// As [`gradient::floor_bound`].
+/// What rounding does to the gradient at most.
 pub(super) fn floor_bound(state: &State<'_>) -> f64 {
-    gradient::floor_bound(state.gram.diagonal(), state.problem, &state.beta)
+    state.floor_bound.at(&state.beta)
 }
 
 /// The most negative curvature of a feasible direction of two entries (of one where there is no equality), if any is negative.

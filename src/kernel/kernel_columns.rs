@@ -23,8 +23,9 @@ const COMPANY: usize = 8;
 const COSTLY_FEATURES: usize = 128;
 /// Work of an exact column over that of a coarse one, until it is measured.
 const EXACT_OVER_COARSE: f64 = 3.0;
-/// Points whose kernel values show how well single precision does.
-const SAMPLE: usize = 48;
+/// Points whose kernel values with some others show how well single precision does.
+const SAMPLE: usize = 16;
+const SAMPLE_COLUMNS: usize = 256;
 
 /// The columns, and what is known of them.
 #[derive(Debug)]
@@ -232,7 +233,7 @@ fn sampled_error(exact: &Columns, coarse: &CoarseColumns) -> f64 {
     coarse.gather(&some, &mut singles, &mut single_norms);
     let x = Rows { values: &doubles, norms: &double_norms };
     let y = Rows { values: &singles, norms: &single_norms };
-    let last = SPAN.min(exact.tile()).min(coarse.tile()).min(n);
+    let last = SAMPLE_COLUMNS.min(exact.tile()).min(coarse.tile()).min(n);
     let (mut a, mut b) = (vec![0.0; last], vec![0.0; last]);
     let mut squares = 0.0;
     for k in 0..some.len() {

@@ -39,7 +39,7 @@ pub trait Real:
     fn view(words: &[f64]) -> &[Self];
     /// The same, to write.
     fn view_mut(words: &mut [f64]) -> &mut [Self];
-    /// e^self, inlined into a vectorised loop.
+    /// e^self for a number that is not positive, inlined into a vectorised loop.
     #[must_use]
     fn exp<const FMA: bool>(self) -> Self;
 }

@@ -16,7 +16,6 @@ mod working_pair;
 pub use settings::{Selection, SmoSettings};
 
 use crate::error::{Error, Result};
-use crate::gradient::floor_bound;
 use crate::kernel::SingleColumns;
 use crate::observer::Monitor;
 use crate::problem::DualProblem;
@@ -102,7 +101,7 @@ fn iterate(
         }
         let n_steps = state.info.n_pair_steps - before;
         let violation = state.look();
-        let bound = floor_bound(state.source.diagonal(), state.problem, &state.beta);
+        let bound = state.floor_bound.at(&state.beta);
         watch.note(violation, n_steps);
         reserve_time(state, monitor);
         let blocked = violation > target && n_steps == 0;

@@ -7,7 +7,7 @@ use super::settings::{Selection, SmoSettings};
 use super::shrinking::Active;
 use super::working_pair::{self, Pair};
 use crate::error::Result;
-use crate::gradient::{self, Move, Precision};
+use crate::gradient::{self, FloorBound, Move, Precision};
 use crate::info::Info;
 use crate::kernel::{ColumnSums, SingleColumns};
 use crate::linalg::vector::axpy;
@@ -44,6 +44,7 @@ pub(super) struct State<'a> {
     objective: f64,
     /// Rounding error of the gradient, as last computed with it.
     pub(super) floor: f64,
+    pub(super) floor_bound: FloorBound,
     /// The products behind the gradient, as long as nothing has moved since.
     pub(super) sums: Option<ColumnSums>,
     /// KKT violation of the active variables when it was last looked at.
@@ -60,6 +61,7 @@ impl<'a> State<'a> {
         let beta = problem.start().to_vec();
         let gradient = problem.linear().iter().map(|p| -p).collect();
         let active = Active::all(problem, &beta, gradient, source.diagonal());
+        let floor_bound = FloorBound::new(source.diagonal(), problem);
         Self {
             source,
             problem,
@@ -70,6 +72,7 @@ impl<'a> State<'a> {
             rows: [Vec::new(), Vec::new()],
             objective: 0.0,
             floor: 0.0,
+            floor_bound,
             sums: None,
             violation: f64::INFINITY,
             info: Info::default(),
