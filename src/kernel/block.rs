@@ -48,7 +48,7 @@ impl LastBlock {
         let n_last = self.points.len();
         // Rows of new points are computed in full where the whole block is computed by half.
         let worth_it = all.n_features() >= COPY_FEATURES && 2 * new.len() < m;
-        let known = last.len() == n_last * n_last && n_last > 0;
+        let known = last.len() >= n_last * n_last && n_last > 0;
         self.points = wanted.to_vec();
         if !worth_it || !known {
             return GramMatrix::compute_into(last, &subset, kernel, threads);
@@ -64,7 +64,7 @@ impl LastBlock {
         let mut values = resized(std::mem::take(&mut self.spare), m * m);
         let row_of: HashMap<usize, usize> = new.iter().enumerate().map(|(r, &k)| (k, r)).collect();
         threads.for_each_chunk(
-            &mut values,
+            &mut values[..m * m],
             (BAND * m).max(1),
             m * m > PARALLEL_ENTRIES,
             |b, band| {

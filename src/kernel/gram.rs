@@ -24,6 +24,7 @@ const LARGEST_ENTRY: f64 = 1e140;
 /// A symmetric kernel matrix, held in full.
 #[derive(Clone, Debug)]
 pub struct GramMatrix<'a> {
+    /// Row-major, perhaps with memory to spare behind it.
     values: Cow<'a, [f64]>,
     n: usize,
     diagonal: Vec<f64>,
@@ -94,9 +95,8 @@ impl<'a> GramMatrix<'a> {
         mut proceed: impl FnMut() -> bool,
     ) -> Result<Option<GramMatrix<'static>>> {
         let n = points.len();
-        let mut values =
-            if buffer.capacity() < n * n { zeros(n * n) } else { resized(buffer, n * n) };
-        let done = fill_symmetric(&mut values, points, kernel, threads, &mut proceed)?;
+        let mut values = if buffer.len() < n * n { zeros(n * n) } else { buffer };
+        let done = fill_symmetric(&mut values[..n * n], points, kernel, threads, &mut proceed)?;
         Ok(done.then(|| GramMatrix::held(values, n, n)))
     }
 
@@ -109,7 +109,7 @@ impl<'a> GramMatrix<'a> {
     ) -> Result<GramMatrix<'static>> {
         let n = points.len();
         let mut values = resized(buffer, n * n);
-        fill_symmetric(&mut values, points, kernel, threads, &mut || true)?;
+        fill_symmetric(&mut values[..n * n], points, kernel, threads, &mut || true)?;
         Ok(GramMatrix::held(values, n, 0))
     }
 
@@ -197,14 +197,10 @@ impl<'a> GramMatrix<'a> {
     }
 }
 
-/// A buffer of that size; what it holds does not matter.
-pub(super) fn resized(mut buffer: Vec<f64>, len: usize) -> Vec<f64> {
-    if buffer.capacity() < len {
-        // Twice what is asked for, of which only what is used is ever touched: blocks grow from round to round.
-        buffer = zeros(2 * len);
-    }
-    buffer.resize(len, 0.0);
-    buffer
+/// A buffer of at least that size; what it holds does not matter.
+pub(super) fn resized(buffer: Vec<f64>, len: usize) -> Vec<f64> {
+    // Twice what is asked for, of which only what is used is ever touched: blocks grow from round to round.
+    if buffer.len() < len { zeros(2 * len) } else { buffer }
 }
 
 /// Fills a kernel matrix: the upper triangle is computed, the lower copied. False if stopped.
