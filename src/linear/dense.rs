@@ -113,15 +113,20 @@ pub(super) struct Factor {
 
 /// A pivot below this share of its diagonal is rounding: its variable stays where it is.
 const SMALLEST_PIVOT: f64 = 1e-15;
+/// Rows of the factor between two looks at the clock.
+const BETWEEN_POLLS: usize = 64;
 /// Stands for an infinite pivot.
 const LOCKED: f64 = 1e64;
 
 impl Factor {
-    /// Factors a positive definite matrix, of which the lower triangle is read.
-    pub(super) fn new(matrix: Vec<f64>, n: usize) -> Self {
+    /// Factors a positive definite matrix, of which the lower triangle is read; `None` as soon as `proceed`, asked now and then, says no.
+    pub(super) fn new(
+        matrix: Vec<f64>,
+        n: usize,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Option<Self> {
         let mut values = matrix;
-        dispatch(Factorise { a: &mut values, n });
-        Self { values, n }
+        dispatch(Factorise { a: &mut values, n, proceed }).then_some(Self { values, n })
     }
 
     /// Takes the matrix back, to be filled again.
@@ -138,6 +143,7 @@ impl Factor {
 struct Factorise<'a> {
     a: &'a mut [f64],
     n: usize,
+    proceed: &'a mut dyn FnMut() -> bool,
 }
 
 #[inline(always)]
@@ -184,12 +190,15 @@ fn dot4<const FMA: bool>(x: [&[f64]; 4], y: &[f64]) -> [f64; 4] {
 }
 
 impl Routine for Factorise<'_> {
-    type Output = ();
+    type Output = bool;
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<const FMA: bool>(self) -> bool {
         let n = self.n;
         let mut start = 0;
         while start < n {
+            if start % BETWEEN_POLLS == 0 && !(self.proceed)() {
+                return false;
+            }
             let height = 4.min(n - start);
             let (done, rest) = self.a.split_at_mut(start * n);
             // Columns left of the diagonal block, four rows at a time.
@@ -224,6 +233,7 @@ impl Routine for Factorise<'_> {
             }
             start += height;
         }
+        true
     }
 }
 
@@ -285,7 +295,10 @@ mod tests {
             }
             let right: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
             let mut solution = right.clone();
-            let factor = Factor::new(gram.clone(), n);
+            assert!(Factor::new(gram.clone(), n, &mut || false).is_none());
+            let Some(factor) = Factor::new(gram.clone(), n, &mut || true) else {
+                panic!("stopped")
+            };
             factor.solve(&mut solution);
             for i in 0..n {
                 let entry = |j: usize| if j <= i { gram[i * n + j] } else { gram[j * n + i] };

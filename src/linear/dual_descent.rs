@@ -13,7 +13,7 @@ use super::objective::{primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
 use super::settings::LinearSettings;
-use super::track::feasible_dual;
+use super::track::{Pace, feasible_dual};
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
@@ -21,6 +21,8 @@ use crate::threads::Threads;
 
 /// Spread of the slopes below which an epoch has nothing left to do.
 const NOTHING: f64 = 1e-15;
+/// Multiply-adds between two looks at the clock.
+const BETWEEN_POLLS: usize = 1 << 26;
 /// Share by which the epochs between two looks at the gap grow.
 const BETWEEN_LOOKS: f64 = 0.25;
 
@@ -44,18 +46,26 @@ pub(super) fn solve<R: Rows>(
     let mut trace: Vec<(usize, f64)> = Vec::new();
     let mut gap = f64::INFINITY;
     let mut status = SolverStatus::MaxIter;
-    while settings.max_iter.is_none_or(|most| n_iter < most) {
+    let mut pace = Pace::new(settings.early_stopping && budget.is_none());
+    'epochs: while settings.max_iter.is_none_or(|most| n_iter < most) {
         let progress = || Progress {
             n_iter,
             dual_objective: best_dual,
             kkt_violation: gap,
             ..Progress::starting("dcd", 0)
         };
+        descent.begin();
+        while !descent.pass() {
+            if let Some(stop) = monitor.poll(progress) {
+                status = stop;
+                break 'epochs;
+            }
+        }
+        let settled = descent.end();
         if let Some(stop) = monitor.poll(progress) {
             status = stop;
             break;
         }
-        let settled = descent.epoch();
         n_iter += 1;
         let last = settings.max_iter == Some(n_iter);
         if n_iter < next_look && !settled && !last {
@@ -91,6 +101,10 @@ pub(super) fn solve<R: Rows>(
         trace.push((n_iter, gap));
         if settled {
             status = SolverStatus::Stalled;
+            break;
+        }
+        if pace.is_too_slow(n_iter, gap) {
+            status = SolverStatus::EarlyStopped;
             break;
         }
         if budget.is_some_and(|epochs| hopeless(&trace, settings.tol, epochs)) {
@@ -131,7 +145,11 @@ struct Descent<'a, R> {
     sigma: f64,
     /// Largest and smallest projected slope of the last epoch.
     bounds: (f64, f64),
-    spread: f64,
+    /// How far the epoch is: the next active variable, and the slopes so far.
+    place: usize,
+    slopes: (f64, f64),
+    /// Variables between two looks at the clock.
+    stride: usize,
 }
 
 impl<'a, R: Rows> Descent<'a, R> {
@@ -146,6 +164,8 @@ impl<'a, R: Rows> Descent<'a, R> {
         let curvature = (0..problem.len())
             .map(|k| squared[problem.row[k] as usize] + added + problem.diagonal(k))
             .collect();
+        let entries: usize = problem.row.iter().map(|&i| rows.stored(i as usize) + 1).sum();
+        let stride = BETWEEN_POLLS / (entries / problem.len().max(1)).max(1) + 1;
         let mut w = vec![0.0; start.len()];
         if free && let (Some(b), Some(b0)) = (w.last_mut(), start.last()) {
             *b = *b0;
@@ -161,15 +181,28 @@ impl<'a, R: Rows> Descent<'a, R> {
             curvature,
             sigma,
             bounds: (f64::INFINITY, f64::NEG_INFINITY),
-            spread: f64::INFINITY,
+            place: 0,
+            slopes: (f64::NEG_INFINITY, f64::INFINITY),
+            stride,
         }
     }
 
-    /// One pass over the active variables; true if they are optimal among themselves and all are active again.
-    fn epoch(&mut self) -> bool {
+    /// Begins a pass over the active variables in a new order.
+    fn begin(&mut self) {
         self.order.shuffle(&mut self.active[..self.n_active]);
-        let (high, low) = dispatch(Epoch { descent: self });
-        self.spread = high - low;
+        self.place = 0;
+        self.slopes = (f64::NEG_INFINITY, f64::INFINITY);
+    }
+
+    /// Goes on with the pass; true at its end.
+    fn pass(&mut self) -> bool {
+        dispatch(Pass { descent: self });
+        self.place >= self.n_active
+    }
+
+    /// Ends the pass; true if the active variables are optimal among themselves. Then all are active again.
+    fn end(&mut self) -> bool {
+        let (high, low) = self.slopes;
         if self.problem.intercept == Intercept::Free {
             let imbalance: f64 =
                 self.alpha.iter().zip(&self.problem.sign).map(|(a, z)| a * z).sum();
@@ -177,7 +210,7 @@ impl<'a, R: Rows> Descent<'a, R> {
                 *b += self.sigma * imbalance;
             }
         }
-        let settled = self.spread <= NOTHING;
+        let settled = high - low <= NOTHING;
         if settled && self.n_active < self.alpha.len() {
             self.n_active = self.alpha.len();
             self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
@@ -207,21 +240,23 @@ impl<'a, R: Rows> Descent<'a, R> {
     }
 }
 
-struct Epoch<'b, 'a, R> {
+struct Pass<'b, 'a, R> {
     descent: &'b mut Descent<'a, R>,
 }
 
-impl<R: Rows> Routine for Epoch<'_, '_, R> {
-    type Output = (f64, f64);
+impl<R: Rows> Routine for Pass<'_, '_, R> {
+    type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> (f64, f64) {
+    fn run<const FMA: bool>(self) {
+        let descent = self.descent;
+        let (until, mut s) = (descent.place + descent.stride, descent.place);
         let Descent { rows, problem, active, n_active, alpha, w, curvature, sigma, bounds, .. } =
-            self.descent;
+            descent;
         let d = rows.n_features();
         let feature = problem.intercept.feature();
-        let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
-        let (mut s, mut end) = (0, *n_active);
-        while s < end {
+        let (mut high, mut low) = descent.slopes;
+        let mut end = *n_active;
+        while s < end.min(until) {
             let k = active[s] as usize;
             let (i, z, a, u) =
                 (problem.row[k] as usize, problem.sign[k], alpha[k], problem.upper(k));
@@ -260,6 +295,7 @@ impl<R: Rows> Routine for Epoch<'_, '_, R> {
             s += 1;
         }
         *n_active = end;
-        (high, low)
+        descent.place = s;
+        descent.slopes = (high, low);
     }
 }

@@ -16,7 +16,7 @@ use super::interior::Outcome;
 use super::objective::{loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::{LinearSettings, Schedule};
-use super::track::Track;
+use super::track::{Pace, Track};
 use crate::linalg::vector::{axpy, dot};
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
@@ -44,6 +44,7 @@ pub(super) fn solve<R: Rows>(
     let textbook = settings.schedule != Schedule::Optimal;
     let mut asked = settings.tol;
     let mut n_iter = 0;
+    let mut pace = Pace::new(settings.early_stopping);
     let status = loop {
         let width = if textbook { 0.0 } else { method.width };
         let values = method.evaluate(width);
@@ -62,6 +63,9 @@ pub(super) fn solve<R: Rows>(
         }
         if !track.still_moving(n_iter, GRANTED) {
             break SolverStatus::Stalled;
+        }
+        if pace.is_too_slow(n_iter, track.gap()) {
+            break SolverStatus::EarlyStopped;
         }
         if let Some(stop) = monitor.poll(|| track.report("gd", n_iter)) {
             break stop;

@@ -100,12 +100,14 @@ pub(super) fn solve<R: Rows>(
             };
             break;
         }
-        if let Some(stop) = monitor.poll(|| method.progress(n_iter, gap)) {
+        let progress = method.progress(n_iter, gap);
+        if let Some(stop) = monitor.poll(|| progress.clone()) {
             status = stop;
             break;
         }
-        if !method.advance() {
-            status = SolverStatus::Stalled;
+        // An iteration over large samples takes seconds: it is left as soon as a request to stop comes.
+        if let Some(end) = method.advance(&mut || monitor.poll(|| progress.clone())) {
+            status = end;
             break;
         }
         n_iter += 1;
@@ -180,7 +182,7 @@ impl<'a, R: Rows> Method<'a, R> {
             rows,
             problem,
             threads,
-            normal: Normal::new(order, &blocks),
+            normal: Normal::new::<R>(order, &blocks),
             blocks,
             terms,
             norms,
@@ -273,13 +275,18 @@ impl<'a, R: Rows> Method<'a, R> {
         }
     }
 
-    /// One iteration; false if no step is possible.
-    fn advance(&mut self) -> bool {
+    /// One iteration. What ends the run is returned: that `poll` gives a status, or that no step is possible.
+    fn advance(&mut self, poll: &mut dyn FnMut() -> Option<SolverStatus>) -> Option<SolverStatus> {
         let problem = self.problem;
         let mu = self.centrality();
         self.last_mu = mu;
         self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Linearise));
-        let factor = self.factorise();
+        let mut stop = None;
+        let factor = self.factorise(&mut || {
+            stop = poll();
+            stop.is_none()
+        });
+        let Some(factor) = factor else { return stop };
         // Predictor: straight to the optimum.
         self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAtZero));
         self.direction(&factor, true);
@@ -310,15 +317,16 @@ impl<'a, R: Rows> Method<'a, R> {
         self.matrix = factor.into_values();
         let step = (TO_THE_WALL * step).min(1.0);
         if !(step > 1e-10 && step_w.iter().all(|x| x.is_finite())) {
-            return false;
+            return Some(SolverStatus::Stalled);
         }
         self.blocks
             .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Advance(step)));
         self.w.iter_mut().zip(&step_w).for_each(|(w, d)| *w += step * d);
-        true
+        None
     }
 
-    fn factorise(&mut self) -> Factor {
+    /// The factor of the present matrix; `None` if `proceed` said no.
+    fn factorise(&mut self, proceed: &mut dyn FnMut() -> bool) -> Option<Factor> {
         let order = self.w.len();
         let mut matrix = std::mem::take(&mut self.matrix);
         if matrix.is_empty() {
@@ -337,7 +345,7 @@ impl<'a, R: Rows> Method<'a, R> {
             least *= (sum / self.problem.len() as f64).min(1.0);
         }
         let terms = &self.terms;
-        self.normal.sum(
+        let summed = self.normal.sum(
             self.rows,
             self.problem,
             &self.blocks,
@@ -345,9 +353,10 @@ impl<'a, R: Rows> Method<'a, R> {
             least,
             |b| &terms[b].theta,
             self.threads,
+            proceed,
             &mut matrix,
         );
-        Factor::new(matrix, order)
+        if summed { Factor::new(matrix, order, proceed) } else { None }
     }
 
     /// Solves for the direction of the current targets and spreads it over the terms; `whole` includes the residuals.

@@ -14,24 +14,36 @@ const MOST_NUMBERS: usize = 4 << 20;
 /// Rows packed at a time.
 const PACKED_ROWS: usize = 256;
 
+/// A partial sum of the matrix, and rows on their way into it.
+struct Part {
+    sum: Vec<f64>,
+    packed: Packed,
+    entries: Vec<(usize, f64)>,
+    /// Blocks that it takes in.
+    share: Range<usize>,
+}
+
 /// Partial sums of the matrix, kept between iterations.
 pub(super) struct Normal {
     order: usize,
-    partial: Vec<Vec<f64>>,
-    /// Blocks that each partial sum takes in.
-    share: Vec<Range<usize>>,
+    parts: Vec<Part>,
 }
 
 impl Normal {
-    pub(super) fn new(order: usize, blocks: &Blocks) -> Self {
+    pub(super) fn new<R: Rows>(order: usize, blocks: &Blocks) -> Self {
         let fitting = (MOST_NUMBERS / (order * order).max(1)).max(2);
         let count = fitting.min(blocks.len());
-        let share = |g: usize| blocks.len() * g / count..blocks.len() * (g + 1) / count;
-        Self { order, partial: vec![Vec::new(); count], share: (0..count).map(share).collect() }
+        let part = |g: usize| Part {
+            sum: zeros(order * order),
+            packed: Packed::new(order, if R::SPARSE { 0 } else { PACKED_ROWS }),
+            entries: Vec::new(),
+            share: blocks.len() * g / count..blocks.len() * (g + 1) / count,
+        };
+        Self { order, parts: (0..count).map(part).collect() }
     }
 
-    /// Adds the sum over all rows with theta times their squared norm at least `least` to `out`'s lower triangle; returns how many
-    /// rows that were. `theta(b)` holds the numbers of block b, and equal rows of a term pair are merged.
+    /// Adds the sum over all rows with theta times their squared norm at least `least` to `out`'s lower triangle; false as soon as
+    /// `proceed`, asked after every few blocks, says no. `theta(b)` holds the numbers of block b; rows of a pair of terms are merged.
     #[allow(clippy::too_many_arguments)] // one call, in the interior-point method
     pub(super) fn sum<'t, R: Rows>(
         &mut self,
@@ -42,60 +54,82 @@ impl Normal {
         least: f64,
         theta: impl Fn(usize) -> &'t [f64] + Sync,
         threads: &Threads,
+        proceed: &mut dyn FnMut() -> bool,
         out: &mut [f64],
-    ) {
-        let (order, share) = (self.order, &self.share);
-        threads.for_each_chunk(&mut self.partial, 1, blocks.parallel, |g, partial| {
-            let sum = &mut partial[0];
-            if sum.is_empty() {
-                *sum = zeros(order * order);
-            } else {
-                sum.fill(0.0);
-            }
-            let mut packed = Packed::new(order, if R::SPARSE { 0 } else { PACKED_ROWS });
-            let mut entries = Vec::new();
-            for b in share[g].clone() {
-                let range = blocks.ranges[b].clone();
-                let theta = theta(b);
-                let mut k = range.start;
-                while k < range.end {
-                    let i = problem.row[k] as usize;
-                    let mut weight = 0.0;
-                    while k < range.end && problem.row[k] as usize == i {
-                        weight += theta[k - range.start];
-                        k += 1;
-                    }
-                    if weight * norms[i] < least || weight == 0.0 {
-                        continue;
-                    }
-                    let feature = problem.intercept.feature();
-                    if R::SPARSE {
-                        entries.clear();
-                        rows.entries(i, |j, x| entries.push((j, x)));
-                        entries.push((order - 1, feature));
-                        add_outer(&entries, weight, order, sum);
-                    } else {
-                        if packed.is_full() {
-                            packed.flush(sum);
-                        }
-                        let root = weight.sqrt();
-                        let row = packed.open();
-                        rows.entries(i, |j, x| packed.set(row, j, root * x));
-                        packed.set(row, order - 1, root * feature);
-                    }
+    ) -> bool {
+        let order = self.order;
+        let rounds = self.parts.iter().map(|part| part.share.len()).max().unwrap_or(0);
+        for round in 0..rounds {
+            threads.for_each_chunk(&mut self.parts, 1, blocks.parallel, |_, part| {
+                let part = &mut part[0];
+                if round == 0 {
+                    part.sum.fill(0.0);
                 }
+                let b = part.share.start + round;
+                if b < part.share.end {
+                    let range = blocks.ranges[b].clone();
+                    part.add(rows, problem, range, norms, least, theta(b), order);
+                }
+            });
+            if !proceed() {
+                return false;
             }
-            if !R::SPARSE {
-                packed.flush(sum);
-            }
-        });
-        let partial = &self.partial;
+        }
+        let parts = &self.parts;
         threads.for_each_chunk(out, order, order > 64, |i, row| {
-            for part in partial {
-                let part = &part[i * order..=i * order + i];
-                row.iter_mut().zip(part).for_each(|(o, p)| *o += p);
+            for part in parts {
+                let sum = &part.sum[i * order..=i * order + i];
+                row.iter_mut().zip(sum).for_each(|(o, p)| *o += p);
             }
         });
+        true
+    }
+}
+
+impl Part {
+    /// Adds a range of terms.
+    #[allow(clippy::too_many_arguments)] // one call, above
+    fn add<R: Rows>(
+        &mut self,
+        rows: &R,
+        problem: &LinearProblem,
+        range: Range<usize>,
+        norms: &[f64],
+        least: f64,
+        theta: &[f64],
+        order: usize,
+    ) {
+        let feature = problem.intercept.feature();
+        let mut k = range.start;
+        while k < range.end {
+            let i = problem.row[k] as usize;
+            let mut weight = 0.0;
+            while k < range.end && problem.row[k] as usize == i {
+                weight += theta[k - range.start];
+                k += 1;
+            }
+            if weight * norms[i] < least || weight == 0.0 {
+                continue;
+            }
+            if R::SPARSE {
+                let entries = &mut self.entries;
+                entries.clear();
+                rows.entries(i, |j, x| entries.push((j, x)));
+                entries.push((order - 1, feature));
+                add_outer(entries, weight, order, &mut self.sum);
+            } else {
+                if self.packed.is_full() {
+                    self.packed.flush(&mut self.sum);
+                }
+                let root = weight.sqrt();
+                let row = self.packed.open();
+                rows.entries(i, |j, x| self.packed.set(row, j, root * x));
+                self.packed.set(row, order - 1, root * feature);
+            }
+        }
+        if !R::SPARSE {
+            self.packed.flush(&mut self.sum);
+        }
     }
 }
 

@@ -193,6 +193,7 @@ fn settings(options: &Bound<'_, PyDict>) -> PyResult<LinearSettings> {
             "eta0" => settings.eta0 = value.extract()?,
             "power_t" => settings.power_t = value.extract()?,
             "average" => settings.average = value.extract()?,
+            "early_stopping" => settings.early_stopping = value.extract()?,
             "seen" => settings.seen = Some(value.extract()?),
             "max_iter" => {
                 let most: i64 = value.extract()?;

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from exactsvm import LinearSVC, LinearSVR
 from linear_problems import (
@@ -110,3 +111,14 @@ def test_sparse_rows_have_the_same_optimum(solver, task, squared):
     assert values[1] == pytest.approx(values[0], rel=2 * TOL[solver])
     # Rounding the samples to single precision moves the optimum.
     assert values[2] == pytest.approx(values[0], rel=2 * TOL[solver] + 1e-6)
+
+
+def test_the_status_follows_the_gap_where_rounding_stops_the_exact_solver():
+    # Multipliers of 1e4 leave violations of 1e-9, which the losses multiply by 1e4 again.
+    X, y = DATA["digits800"][0], targets("digits800", "classification")
+    model = LinearSVC(loss="hinge", solver="cmu", C=1e6, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="no step improves"):
+        model.fit(X, y)
+    certificate = model.certificate_
+    assert certificate.relative_gap > max(1e-12, certificate.precision_floor)
+    assert certificate.status == "stalled"
