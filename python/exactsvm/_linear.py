@@ -31,6 +31,7 @@ from exactsvm._targets import weighted
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 Floats = NDArray[np.float64]
+Signs = NDArray[np.int8]
 
 SOLVERS = ("auto", "cmu", "ipm", "dcd", "gd", "sgd")
 LEARNING_RATES = ("optimal", "constant", "invscaling")
@@ -154,8 +155,8 @@ class BaseLinearSVM(BaseEstimator):
     def _solve(
         self,
         samples: Any,
-        targets: Floats,
-        weights: Floats,
+        targets: Floats | Signs,
+        weights: Floats | float,
         epsilon: float | None,
         start: tuple[Floats, float] | None,
         options: dict[str, Any],
@@ -182,8 +183,8 @@ class BaseLinearSVM(BaseEstimator):
     def _solve_one(
         self,
         samples: Any,
-        targets: Floats,
-        weights: Floats,
+        targets: Floats | Signs,
+        weights: Floats | float,
         *,
         epsilon: float | None = None,
         start: tuple[Floats, float] | None = None,
@@ -254,11 +255,24 @@ def samples_of(points: Any) -> Any:
     return (points.data, columns, offsets, int(points.shape[1]))
 
 
-def term_weights(C: float, factors: Floats | None, n: int) -> Floats:
-    """Return C times the factor of each of n samples, all finite and none lost to rounding."""
+def term_weights(C: float, factors: Floats | None, n: int) -> Floats | float:
+    """Return C times the factor of each of n samples, all finite and none lost to rounding.
+
+    Without factors it is one number for all: an array of them would cost memory for nothing.
+    """
+    if factors is None:
+        return float(C)
     upper = weighted(np.full(n, float(C)), factors)
     if not np.isfinite(upper).all():
         raise ValueError("C times the weights must be finite; a product of them is too large")
-    if not upper[slice(None) if factors is None else factors > 0.0].all():
+    if not upper[factors > 0.0].all():
         raise ValueError("C times the weights must be > 0; a product of them is too small")
     return upper
+
+
+def class_signs(labels: NDArray[Any], positive: Any) -> Signs:
+    """Return 1 where the label is `positive` and -1 elsewhere, in a byte each."""
+    signs: Signs = np.equal(labels, positive).astype(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from exactsvm._linear import BaseLinearSVM, Floats, Model, samples_of, term_weights
+from exactsvm._linear import BaseLinearSVM, Floats, Model, class_signs, samples_of, term_weights
 from exactsvm._one_vs_rest import Observer, solve_all
 from exactsvm._parameters import check_choice, check_verbose
 from exactsvm._progress import Callback, Progress
@@ -57,11 +57,11 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     max_iter : int, default=-1
         Largest number of epochs, -1 for no limit.
     solver : {"auto", "cmu", "ipm", "dcd", "gd", "sgd"}, default="auto"
-        "cmu" is the exact active-set method on the dual; "ipm" is a primal-dual interior-point
-        method, exact and for up to some thousand features;
-        "dcd" dual coordinate descent; "gd" full gradients, quasi-Newton on a smoothed loss; "sgd"
-        stochastic gradients. "auto" starts with "dcd" where that is promising and hands over to
-        "ipm" where that is possible. Not in scikit-learn.
+        "cmu" is the exact active-set method on the dual; "ipm" a primal-dual interior-point method,
+        exact and for up to some thousand features; "dcd" dual coordinate descent; "gd" full
+        gradients, quasi-Newton on a smoothed loss; "sgd" stochastic gradients. "auto" starts with
+        "dcd" where that is promising and hands over to "ipm" where that is possible. Not in
+        scikit-learn.
     learning_rate : {"optimal", "constant", "invscaling"}, default="optimal"
         Step sizes of "sgd": 1 / (t + t0) with t0 from the data, `eta0`, or `eta0` / t^`power_t`,
         in terms of P; t counts samples. For "gd", "constant" is the textbook method with step
@@ -118,8 +118,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     Notes
     -----
     C-contiguous float64 and float32 matrices and sparse rows are used as they are, never copied.
-    Samples of weight zero are as good as absent. No other thread may write into X while `fit`
-    runs.
+    Samples of weight zero are as good as absent. No other thread may write into X during `fit`.
 
     Examples
     --------
@@ -344,6 +343,16 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
             return None
         return (coef, self.intercept_) if np.array_equal(self.classes_, classes) else None
 
+    def _factors(
+        self, labels: NDArray[Any], classes: NDArray[Any], weights: Floats | None
+    ) -> Floats | None:
+        """Return the factor of C of each sample, None if it is 1 for all."""
+        if self.class_weight is None:
+            return weights
+        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
+        by_class = class_weights(self.class_weight, classes, codes, weights)
+        return by_class[codes] if weights is None else by_class[codes] * weights
+
     def _train(
         self,
         points: Any,
@@ -355,24 +364,20 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     ) -> list[Model]:
         """Train one model for two classes, else one for each class against the rest."""
         samples = samples_of(points)
-        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
-        by_class = class_weights(self.class_weight, classes, codes, weights)
-        factors = by_class[codes]
-        if weights is not None:
-            factors = factors * weights
+        factors = self._factors(labels, classes, weights)
         upper = term_weights(self.C, factors, len(labels))
 
         def begin(c: int) -> tuple[Floats, float] | None:
             return None if start is None else (start[0][c].copy(), float(start[1][c]))
 
         if len(classes) == 2:
-            signs = np.where(labels == classes[1], 1.0, -1.0)
+            signs = class_signs(labels, classes[1])
             return [self._solve_one(samples, signs, upper, start=begin(0), options=options)]
 
         limit, start_time = self._limit(), time.monotonic()
 
         def one(c: int, observe: Observer) -> Model:
-            signs = np.where(labels == classes[c], 1.0, -1.0)
+            signs = class_signs(labels, classes[c])
             # One limit for all: what begins late has what is left, and at least a start.
             left = None if limit is None else max(limit - (time.monotonic() - start_time), 1e-9)
             coef, intercept, certificate = self._solve(

@@ -2,8 +2,8 @@
 
 use crate::linalg::simd::{Routine, dispatch, fma, has_wide_registers};
 
-/// Columns of a panel.
-const WIDE: usize = 8;
+/// Columns of a panel, and rows of a band.
+pub(super) const WIDE: usize = 8;
 /// Columns of a tile where registers are narrow: half a panel.
 const NARROW: usize = 4;
 
@@ -38,51 +38,57 @@ impl Packed {
         self.values[(column / WIDE * self.capacity + row) * WIDE + column % WIDE] = value;
     }
 
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Adds the sum of the outer products of all rows to the lower triangle of `out`, which is row-major with rows of `width`, and
     /// forgets the rows.
     pub(super) fn flush(&mut self, out: &mut [f64]) {
-        if self.len > 0 {
-            dispatch(Flush { packed: self, out });
+        for (p, band) in out.chunks_mut(self.width * WIDE).enumerate() {
+            self.add_band(p, band);
         }
-        self.len = 0;
+        self.clear();
+    }
+
+    /// The same for a band of `WIDE` rows of the matrix, number `p`; nothing is forgotten.
+    pub(super) fn add_band(&self, p: usize, band: &mut [f64]) {
+        if self.len > 0 {
+            dispatch(AddBand { packed: self, p, band });
+        }
     }
 }
 
-struct Flush<'a> {
+struct AddBand<'a> {
     packed: &'a Packed,
-    out: &'a mut [f64],
+    p: usize,
+    band: &'a mut [f64],
 }
 
-impl Routine for Flush<'_> {
+impl Routine for AddBand<'_> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let Packed { values, width, capacity, len } = self.packed;
         let (panels, _) = values.as_chunks::<WIDE>();
         let panel = |p: usize| &panels[p * capacity..p * capacity + len];
-        let wide = has_wide_registers();
-        for p in 0..width.div_ceil(WIDE) {
-            for q in 0..=p {
-                let (a, b) = (panel(p), panel(q));
-                let tile = if wide {
-                    tile::<FMA, WIDE, 0>(a, b)
-                } else {
-                    let low = tile::<FMA, NARROW, 0>(a, b);
-                    let high = tile::<FMA, NARROW, NARROW>(a, b);
-                    let mut both = [[0.0; WIDE]; WIDE];
-                    both[..NARROW].copy_from_slice(&low);
-                    both[NARROW..].copy_from_slice(&high);
-                    both
-                };
-                for (i, tile) in tile.iter().enumerate() {
-                    let row = p * WIDE + i;
-                    if row >= *width {
-                        break;
-                    }
-                    let end = (row + 1).min(q * WIDE + WIDE);
-                    let out = &mut self.out[row * width + q * WIDE..row * width + end];
-                    out.iter_mut().zip(tile).for_each(|(o, t)| *o += t);
-                }
+        let (wide, p) = (has_wide_registers(), self.p);
+        for q in 0..=p {
+            let (a, b) = (panel(p), panel(q));
+            let tile = if wide {
+                tile::<FMA, WIDE, 0>(a, b)
+            } else {
+                let low = tile::<FMA, NARROW, 0>(a, b);
+                let high = tile::<FMA, NARROW, NARROW>(a, b);
+                let mut both = [[0.0; WIDE]; WIDE];
+                both[..NARROW].copy_from_slice(&low);
+                both[NARROW..].copy_from_slice(&high);
+                both
+            };
+            for (i, (tile, row)) in tile.iter().zip(self.band.chunks_mut(*width)).enumerate() {
+                let end = (p * WIDE + i + 1).min(q * WIDE + WIDE);
+                row[q * WIDE..end].iter_mut().zip(tile).for_each(|(o, t)| *o += t);
             }
         }
     }

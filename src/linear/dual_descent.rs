@@ -86,16 +86,20 @@ pub(super) fn solve<R: Rows>(
         };
         if dual > best_dual {
             best_dual = dual;
-            best.alpha.clone_from(alpha.as_ref().unwrap_or(&descent.alpha));
+            match alpha {
+                Some(alpha) => best.alpha = alpha,
+                None => best.alpha.clone_from(&descent.alpha),
+            }
         }
         gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
         if gap <= asked {
-            let mut alpha = best.alpha.clone();
-            let certificate = certify(rows, problem, &best.w, &mut alpha, threads);
+            let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
             if certificate.relative_gap <= settings.tol {
-                let point = Point { w: best.w, alpha };
+                let point = best;
                 return Outcome { point, certificate, status: SolverStatus::Optimal, n_iter };
             }
+            // The dual point is another one now: the best multiple of it.
+            best_dual = certificate.dual_objective;
             asked *= 0.3;
         }
         trace.push((n_iter, gap));
@@ -157,14 +161,16 @@ impl<'a, R: Rows> Descent<'a, R> {
         let squared = squared_norms(rows);
         let feature = problem.intercept.feature();
         let free = problem.intercept == Intercept::Free;
-        let mean = problem.row.iter().map(|&i| squared[i as usize]).sum::<f64>();
+        let mean = (0..problem.len()).map(|k| squared[problem.row(k)]).sum::<f64>();
         let mean = mean / problem.len().max(1) as f64;
-        let sigma = if free { if mean > 0.0 { mean } else { 1.0 } } else { feature };
+        // Where the samples are tiny, b must still come as far as one unit when all terms pull.
+        let all: f64 = (0..problem.len()).map(|k| problem.weight(k)).sum();
+        let sigma = if free { mean.max(1.0 / all) } else { feature };
         let added = if free { sigma } else { feature * feature };
         let curvature = (0..problem.len())
-            .map(|k| squared[problem.row[k] as usize] + added + problem.diagonal(k))
+            .map(|k| squared[problem.row(k)] + added + problem.diagonal(k))
             .collect();
-        let entries: usize = problem.row.iter().map(|&i| rows.stored(i as usize) + 1).sum();
+        let entries: usize = (0..problem.len()).map(|k| rows.stored(problem.row(k)) + 1).sum();
         let stride = BETWEEN_POLLS / (entries / problem.len().max(1)).max(1) + 1;
         let mut w = vec![0.0; start.len()];
         if free && let (Some(b), Some(b0)) = (w.last_mut(), start.last()) {
@@ -203,14 +209,16 @@ impl<'a, R: Rows> Descent<'a, R> {
     /// Ends the pass; true if the active variables are optimal among themselves. Then all are active again.
     fn end(&mut self) -> bool {
         let (high, low) = self.slopes;
+        let mut moved = 0.0_f64;
         if self.problem.intercept == Intercept::Free {
-            let imbalance: f64 =
-                self.alpha.iter().zip(&self.problem.sign).map(|(a, z)| a * z).sum();
+            let terms = self.alpha.iter().enumerate();
+            let imbalance: f64 = terms.map(|(k, a)| a * self.problem.sign(k)).sum();
+            moved = self.sigma * imbalance;
             if let Some(b) = self.w.last_mut() {
-                *b += self.sigma * imbalance;
+                *b += moved;
             }
         }
-        let settled = high - low <= NOTHING;
+        let settled = high - low <= NOTHING && moved.abs() <= NOTHING;
         if settled && self.n_active < self.alpha.len() {
             self.n_active = self.alpha.len();
             self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
@@ -234,7 +242,7 @@ impl<'a, R: Rows> Descent<'a, R> {
         let problem = self.problem;
         let mut linear = 0.0;
         for (k, a) in self.alpha.iter().enumerate() {
-            linear += problem.offset[k] * a - 0.5 * problem.diagonal(k) * a * a;
+            linear += problem.offset(k) * a - 0.5 * problem.diagonal(k) * a * a;
         }
         linear - regulariser(problem, &self.w)
     }
@@ -258,10 +266,9 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
         let mut end = *n_active;
         while s < end.min(until) {
             let k = active[s] as usize;
-            let (i, z, a, u) =
-                (problem.row[k] as usize, problem.sign[k], alpha[k], problem.upper(k));
+            let (i, z, a, u) = (problem.row(k), problem.sign(k), alpha[k], problem.upper(k));
             let f = rows.dot::<FMA>(i, &w[..d]) + w[d] * feature;
-            let slope = z * f - problem.offset[k] + problem.diagonal(k) * a;
+            let slope = z * f - problem.offset(k) + problem.diagonal(k) * a;
             // Variables at a bound that the slope presses against it are set aside.
             let projected = if a == 0.0 {
                 if slope > bounds.0 {

@@ -25,8 +25,8 @@ const LEAST_EPOCHS: f64 = 4.0;
 fn costs<R: Rows>(rows: &R, problem: &LinearProblem) -> (f64, f64) {
     let order = (rows.n_features() + 1) as f64;
     let (mut entries, mut squares) = (0.0, 0.0);
-    for &i in &problem.row {
-        let stored = (rows.stored(i as usize) + 1) as f64;
+    for k in 0..problem.len() {
+        let stored = (rows.stored(problem.row(k)) + 1) as f64;
         entries += stored;
         squares += stored * stored;
     }
@@ -64,7 +64,7 @@ pub(super) fn solve<R: Rows>(
             threads,
             monitor,
         );
-        if outcome.status != SolverStatus::Unsolved {
+        if !matches!(outcome.status, SolverStatus::Unsolved | SolverStatus::Stalled) {
             return ("dcd", outcome);
         }
     }

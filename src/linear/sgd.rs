@@ -139,9 +139,10 @@ impl<'a, R: Rows> Run<'a, R> {
         let feature = problem.intercept.feature();
         // The first step moves no term, on average, by more than its scale.
         let mut stiffness = 0.0;
-        for (k, &i) in problem.row.iter().enumerate() {
+        for k in 0..m {
+            let i = problem.row(k);
             let curved = if problem.loss == Loss::Squared { 2.0 } else { 1.0 };
-            stiffness += curved * problem.weight[k] * (squared[i as usize] + feature * feature);
+            stiffness += curved * problem.weight(k) * (squared[i] + feature * feature);
         }
         Self {
             rows,
@@ -212,7 +213,7 @@ impl<R: Rows> Routine for Visits<'_, '_, R> {
         let free = problem.intercept.regulariser() == 0.0;
         for &k in &visits[range] {
             let k = k as usize;
-            let (i, z, u) = (problem.row[k] as usize, problem.sign[k], problem.weight[k]);
+            let (i, z, u) = (problem.row(k), problem.sign(k), problem.weight(k));
             *t += 1.0;
             let eta = match settings.schedule {
                 Schedule::Optimal => 1.0 / (*t + *t0),
@@ -221,7 +222,7 @@ impl<R: Rows> Routine for Visits<'_, '_, R> {
             };
             let own = if free { v[d] } else { *scale * v[d] };
             let f = *scale * rows.dot::<FMA>(i, &v[..d]) + own * feature;
-            let lack = problem.offset[k] - z * f;
+            let lack = problem.offset(k) - z * f;
             let slope = match problem.loss {
                 Loss::Linear if lack > 0.0 => u,
                 Loss::Linear => 0.0,

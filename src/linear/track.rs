@@ -160,7 +160,7 @@ pub(super) fn feasible_dual<R: Rows>(
     let mut linear = 0.0;
     let mut quadratic = regulariser(problem, &implied);
     for (k, a) in alpha.iter().enumerate() {
-        linear += problem.offset[k] * a;
+        linear += problem.offset(k) * a;
         quadratic += 0.5 * problem.diagonal(k) * a * a;
     }
     let value = if 2.0 * quadratic > linear && linear > 0.0 {

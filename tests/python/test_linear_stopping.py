@@ -15,13 +15,13 @@ from generators import clouds
 from linear_problems import primal
 
 SOLVERS = ["auto", "cmu", "ipm", "dcd", "gd", "sgd"]
-# Every solver takes several seconds at least to this tolerance; with 2000 features one iteration
-# of the interior-point method does.
+# Every solver takes several seconds at least to this tolerance; with 1500 features the
+# interior-point method too.
 LONG = {"loss": "hinge", "C": 1e4, "tol": 1e-14, "n_jobs": 2}
 
 
 def long_problem(solver):
-    return clouds(20000, n_features=2000 if solver in ("auto", "ipm") else 300)
+    return clouds(10000, n_features=1500 if solver in ("auto", "ipm") else 300)
 
 
 def fit(model, X, y):
@@ -71,7 +71,7 @@ def test_ctrl_c_ends_a_fit_soon(solver, classes):
     seconds, status = run.stdout.split()
     assert status == "interrupted"
     # The certificate of what was reached is computed before the exception comes.
-    assert float(seconds) < 1.5
+    assert float(seconds) < 2.0
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -81,7 +81,8 @@ def test_max_time_is_for_the_whole_fit(solver, classes):
     y = y + (X[:, 0] > 1) if classes == 3 else y
     begin = time.perf_counter()
     model = fit(LinearSVC(solver=solver, max_time=0.5, **LONG), X, y)
-    assert time.perf_counter() - begin < 0.5 + 1.5
+    # A busy machine must not fail the test, a limit that is not looked at must.
+    assert time.perf_counter() - begin < 0.5 + 2.0
     assert model.certificate_.status == "max_time"
     assert {c.status for c in model.certificates_} == {"max_time"}
     assert np.isfinite(model.coef_).all()
