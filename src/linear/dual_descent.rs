@@ -5,15 +5,17 @@
 //! A free intercept brings the equality sum a z = 0, which single variables cannot keep. It is the multiplier of that equality: the method
 //! descends on the augmented Lagrangian D(a) - 1/2 sigma (sum a z)^2 and moves b by sigma sum a z after every epoch.
 
+use super::blocks::{Blocks, margins};
 use super::certificate::certify;
 use super::data::{Rows, squared_norms};
 use super::fit::Point;
 use super::interior::Outcome;
-use super::objective::{primal, regulariser};
+use super::objective::{loss, primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
 use super::settings::LinearSettings;
 use super::track::{Pace, feasible_dual};
+use crate::linalg::compensated::Sum;
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
@@ -26,7 +28,7 @@ const BETWEEN_POLLS: usize = 1 << 26;
 /// Share by which the epochs between two looks at the gap grow.
 const BETWEEN_LOOKS: f64 = 0.25;
 
-/// Maximises D from a = 0. `budget` is a number of epochs after which, or as soon as it is clear that it does not do, the method gives
+/// Maximises D from a = 0. `budget` is a number of passes over the samples after which, or as soon as it is clear that it does not do, the method gives
 /// up with status [`SolverStatus::Unsolved`].
 pub(super) fn solve<R: Rows>(
     rows: &R,
@@ -43,7 +45,7 @@ pub(super) fn solve<R: Rows>(
     let mut best_dual = 0.0_f64;
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look) = (0, 1);
-    let mut trace: Vec<(usize, f64)> = Vec::new();
+    let mut trace: Vec<(f64, f64)> = Vec::new();
     let mut gap = f64::INFINITY;
     let mut status = SolverStatus::MaxIter;
     let mut pace = Pace::new(settings.early_stopping && budget.is_none());
@@ -72,8 +74,7 @@ pub(super) fn solve<R: Rows>(
             continue;
         }
         next_look = n_iter + 1 + (BETWEEN_LOOKS * n_iter as f64) as usize;
-        descent.refresh();
-        let value = primal(rows, problem, &descent.w, threads);
+        let value = descent.look(threads);
         if value < best_primal {
             best_primal = value;
             best.w.clone_from(&descent.w);
@@ -102,8 +103,8 @@ pub(super) fn solve<R: Rows>(
             best_dual = certificate.dual_objective;
             asked *= 0.3;
         }
-        trace.push((n_iter, gap));
-        if settled {
+        trace.push((descent.passes(), gap));
+        if settled && !descent.has_violators {
             status = SolverStatus::Stalled;
             break;
         }
@@ -111,7 +112,7 @@ pub(super) fn solve<R: Rows>(
             status = SolverStatus::EarlyStopped;
             break;
         }
-        if budget.is_some_and(|epochs| hopeless(&trace, settings.tol, epochs)) {
+        if budget.is_some_and(|most| hopeless(&trace, settings.tol, most)) {
             status = SolverStatus::Unsolved;
             break;
         }
@@ -120,19 +121,19 @@ pub(super) fn solve<R: Rows>(
     Outcome { point: best, certificate, status, n_iter }
 }
 
-/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the epochs there are.
-fn hopeless(trace: &[(usize, f64)], tol: f64, epochs: f64) -> bool {
+/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the passes there are.
+fn hopeless(trace: &[(f64, f64)], tol: f64, most: f64) -> bool {
     let Some(&(now, gap)) = trace.last() else { return false };
-    if now as f64 >= epochs {
+    if now >= most {
         return true;
     }
     if trace.len() < 4 {
         return false;
     }
     let (before, earlier) = trace[trace.len() - 4];
-    let rate = (earlier / gap).ln() / (now - before) as f64;
+    let rate = (earlier / gap).ln() / (now - before);
     let needed = (gap / tol).ln() / rate.max(f64::MIN_POSITIVE);
-    now as f64 + needed > 1.5 * epochs
+    now + needed > 1.5 * most
 }
 
 struct Descent<'a, R> {
@@ -154,6 +155,12 @@ struct Descent<'a, R> {
     slopes: (f64, f64),
     /// Variables between two looks at the clock.
     stride: usize,
+    /// Variables visited so far, those left out by shrinking not counted.
+    n_visited: usize,
+    /// Blocks of terms, for the looks.
+    blocks: Blocks,
+    /// Whether the last look found a variable that was set aside wrongly.
+    has_violators: bool,
 }
 
 impl<'a, R: Rows> Descent<'a, R> {
@@ -190,6 +197,9 @@ impl<'a, R: Rows> Descent<'a, R> {
             place: 0,
             slopes: (f64::NEG_INFINITY, f64::INFINITY),
             stride,
+            n_visited: 0,
+            blocks: Blocks::new(rows, problem),
+            has_violators: false,
         }
     }
 
@@ -206,7 +216,7 @@ impl<'a, R: Rows> Descent<'a, R> {
         self.place >= self.n_active
     }
 
-    /// Ends the pass; true if the active variables are optimal among themselves. Then all are active again.
+    /// Ends the pass; true if the active variables are optimal among themselves.
     fn end(&mut self) -> bool {
         let (high, low) = self.slopes;
         let mut moved = 0.0_f64;
@@ -218,23 +228,45 @@ impl<'a, R: Rows> Descent<'a, R> {
                 *b += moved;
             }
         }
-        let settled = high - low <= NOTHING && moved.abs() <= NOTHING;
-        if settled && self.n_active < self.alpha.len() {
-            self.n_active = self.alpha.len();
-            self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
-            return true;
-        }
         self.bounds = (
             if high > 0.0 { high } else { f64::INFINITY },
             if low < 0.0 { low } else { f64::NEG_INFINITY },
         );
-        settled
+        high - low <= NOTHING && moved.abs() <= NOTHING
     }
 
-    /// Puts shrunk variables back where that is due: before a look at the gap.
-    fn refresh(&mut self) {
-        self.n_active = self.alpha.len();
-        self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
+    /// P where the descent stands. The decision values that this takes tell which variables were set aside wrongly: these are active
+    /// again.
+    fn look(&mut self, threads: &Threads) -> f64 {
+        let (rows, problem) = (self.rows, self.problem);
+        let mut values = vec![0.0; problem.len()];
+        let mut parts = self.blocks.cut(&mut values);
+        self.blocks.each(threads, &mut parts, |range, part| {
+            margins(rows, problem, range, &self.w, part);
+        });
+        let mut sum = Sum::default();
+        sum.add(regulariser(problem, &self.w));
+        for (k, m) in values.iter().enumerate() {
+            sum.add(loss(problem.loss, problem.weight(k), problem.offset(k) - m));
+        }
+        let mut end = self.n_active;
+        for s in self.n_active..self.active.len() {
+            let k = self.active[s] as usize;
+            let a = self.alpha[k];
+            let slope = values[k] - problem.offset(k) + problem.diagonal(k) * a;
+            if if a == 0.0 { slope < 0.0 } else { a < problem.upper(k) || slope > 0.0 } {
+                self.active.swap(s, end);
+                end += 1;
+            }
+        }
+        self.has_violators = end > self.n_active;
+        self.n_active = end;
+        sum.value()
+    }
+
+    /// Visits so far in passes over all variables.
+    fn passes(&self) -> f64 {
+        self.n_visited as f64 / self.alpha.len().max(1) as f64
     }
 
     /// D, where no equality has to be kept.
@@ -302,6 +334,7 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
             s += 1;
         }
         *n_active = end;
+        descent.n_visited += s - descent.place;
         descent.place = s;
         descent.slopes = (high, low);
     }
