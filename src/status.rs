@@ -23,6 +23,8 @@ pub enum SolverStatus {
     MaxTime,
     /// No step makes progress any more, though the violation is above the floor.
     Stalled,
+    /// The gap falls too slowly for a run that was asked to stop then.
+    EarlyStopped,
     /// The steps of a gradient method are too long: the objective grows.
     Diverged,
     /// The observer asked to stop.
@@ -43,6 +45,7 @@ impl SolverStatus {
             Self::MaxIter => "max_iter",
             Self::MaxTime => "max_time",
             Self::Stalled => "stalled",
+            Self::EarlyStopped => "early_stopped",
             Self::Diverged => "diverged",
             Self::Stopped => "stopped",
             Self::Interrupted => "interrupted",

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Floats: TypeAlias = NDArray[np.float64]
+_Signs: TypeAlias = NDArray[np.int8]
 _Record: TypeAlias = dict[str, Any]
 _Observer: TypeAlias = Callable[[_Record], bool]
 
@@ -124,8 +125,8 @@ def fit_pairs(
 
 def fit_linear(
     X: Any,
-    targets: _Floats,
-    weights: _Floats,
+    targets: _Floats | _Signs,
+    weights: _Floats | float,
     *,
     epsilon: float | None,
     loss: str,
@@ -140,7 +141,8 @@ def fit_linear(
     """Train a linear model: (coef (n_features,), intercept, dual variables, certificate).
 
     X is an array of float64 or float32, or (data, indices, indptr, n_features) of sparse rows;
-    `targets` are signs if `epsilon` is None; `loss` is "linear" or "squared".
+    `targets` are signs, as int8, if `epsilon` is None; `weights` is one number for all samples, or
+    one for each; `loss` is "linear" or "squared".
     """
 
 def solve_dual(

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactsvm import _core
-from exactsvm._certificate import Certificate
+from exactsvm._certificate import OPTIMAL, Certificate
 from exactsvm._parameters import (
     check_callback,
     check_choice,
@@ -31,6 +31,7 @@ from exactsvm._targets import weighted
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
 
 Floats = NDArray[np.float64]
+Signs = NDArray[np.int8]
 
 SOLVERS = ("auto", "cmu", "ipm", "dcd", "gd", "sgd")
 LEARNING_RATES = ("optimal", "constant", "invscaling")
@@ -43,6 +44,13 @@ class Model(NamedTuple):
     intercept: float
     certificate: Certificate
     interrupted: bool
+
+    def as_interrupted(self) -> Model:
+        """Return the same, with Ctrl-C as what ended it unless it is optimal."""
+        certificate = self.certificate
+        if not certificate.is_optimal:
+            certificate = replace(certificate, status="interrupted")
+        return self._replace(interrupted=True, certificate=certificate)
 
 
 class BaseLinearSVM(BaseEstimator):
@@ -137,18 +145,24 @@ class BaseLinearSVM(BaseEstimator):
             "eta0": float(self.eta0),
             "power_t": float(self.power_t),
             "average": bool(self.average),
+            "early_stopping": bool(self.early_stopping),
         }
+
+    def _limit(self) -> float | None:
+        """Return the seconds that a fit may take, None for any."""
+        return None if self.max_time in (None, math.inf) else float(self.max_time or 0.0)
 
     def _solve(
         self,
         samples: Any,
-        targets: Floats,
-        weights: Floats,
+        targets: Floats | Signs,
+        weights: Floats | float,
         epsilon: float | None,
         start: tuple[Floats, float] | None,
         options: dict[str, Any],
         observer: Callable[[dict[str, Any]], bool] | None,
         n_threads: int,
+        max_time: float | None,
     ) -> tuple[Floats, float, Certificate]:
         coef, intercept, _, record = _core.fit_linear(
             samples,
@@ -160,7 +174,7 @@ class BaseLinearSVM(BaseEstimator):
             intercept_scaling=_number_or_none(self.intercept_scaling),
             options=options,
             start=start,
-            max_time=None if self.max_time in (None, math.inf) else float(self.max_time or 0.0),
+            max_time=max_time,
             n_threads=n_threads,
             observer=observer,
         )
@@ -169,8 +183,8 @@ class BaseLinearSVM(BaseEstimator):
     def _solve_one(
         self,
         samples: Any,
-        targets: Floats,
-        weights: Floats,
+        targets: Floats | Signs,
+        weights: Floats | float,
         *,
         epsilon: float | None = None,
         start: tuple[Floats, float] | None = None,
@@ -188,12 +202,13 @@ class BaseLinearSVM(BaseEstimator):
                 options,
                 progress.observer,
                 resolve_n_jobs(self.n_jobs),
+                self._limit(),
             )
-            if progress.interrupted and not certificate.is_optimal:
-                certificate = replace(certificate, status="interrupted")
-            progress.conclude(certificate)
-        interrupted = progress.interrupted or certificate.status == "interrupted"
-        return Model(coef, intercept, certificate, interrupted)
+            model = Model(coef, intercept, certificate, certificate.status == "interrupted")
+            if progress.interrupted:
+                model = model.as_interrupted()
+            progress.conclude(model.certificate)
+        return model
 
     def _keep(self, models: list[Model]) -> None:
         """Set the fitted attributes that both kinds share."""
@@ -206,8 +221,9 @@ class BaseLinearSVM(BaseEstimator):
         """Raise or warn where a run did not end at the optimum."""
         if any(m.interrupted for m in models):
             raise KeyboardInterrupt
-        worst = next((c for c in self.certificates_ if not c.is_optimal), None)
-        if worst is not None and not (self.early_stopping and worst.status == "stalled"):
+        accepted = (*OPTIMAL, "early_stopped")
+        worst = next((c for c in self.certificates_ if c.status not in accepted), None)
+        if worst is not None:
             warn_unless_optimal(worst, self.tol, stacklevel=stacklevel + 1)
 
     def _values(self, X: ArrayLike) -> Floats:
@@ -239,11 +255,24 @@ def samples_of(points: Any) -> Any:
     return (points.data, columns, offsets, int(points.shape[1]))
 
 
-def term_weights(C: float, factors: Floats | None, n: int) -> Floats:
-    """Return C times the factor of each of n samples, all finite and none lost to rounding."""
+def term_weights(C: float, factors: Floats | None, n: int) -> Floats | float:
+    """Return C times the factor of each of n samples, all finite and none lost to rounding.
+
+    Without factors it is one number for all: an array of them would cost memory for nothing.
+    """
+    if factors is None:
+        return float(C)
     upper = weighted(np.full(n, float(C)), factors)
     if not np.isfinite(upper).all():
         raise ValueError("C times the weights must be finite; a product of them is too large")
-    if not upper[slice(None) if factors is None else factors > 0.0].all():
+    if not upper[factors > 0.0].all():
         raise ValueError("C times the weights must be > 0; a product of them is too small")
     return upper
+
+
+def class_signs(labels: NDArray[Any], positive: Any) -> Signs:
+    """Return 1 where the label is `positive` and -1 elsewhere, in a byte each."""
+    signs: Signs = np.equal(labels, positive).astype(np.int8)
+    signs *= 2
+    signs -= 1
+    return signs

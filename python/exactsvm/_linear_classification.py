@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from exactsvm._linear import BaseLinearSVM, Floats, Model, samples_of, term_weights
+from exactsvm._linear import BaseLinearSVM, Floats, Model, class_signs, samples_of, term_weights
 from exactsvm._one_vs_rest import Observer, solve_all
-from exactsvm._parameters import check_choice
-from exactsvm._progress import Callback
+from exactsvm._parameters import check_choice, check_verbose
+from exactsvm._progress import Callback, Progress
 from exactsvm._targets import check_class_weight, check_sample_weight, class_weights
 from exactsvm._threads import resolve_n_jobs
 
@@ -49,18 +50,18 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         Weight of each class in C. "balanced" is inverse to the frequencies of the classes, in
         which sample weights count.
     verbose : int or bool, default=0
-        1 shows a progress bar (a table if tqdm is not installed), 2 a line for each report; for
-        two classes only.
+        1 shows a progress bar (a table if tqdm is not installed), 2 a line for each report. With
+        more than two classes these are sums over the problems at work.
     random_state : int, RandomState instance or None, default=None
         Seed of the orders of "dcd" and "sgd". None is a fixed seed: results are repeatable.
     max_iter : int, default=-1
         Largest number of epochs, -1 for no limit.
     solver : {"auto", "cmu", "ipm", "dcd", "gd", "sgd"}, default="auto"
-        "cmu" is the exact active-set method on the dual; "ipm" is a primal-dual interior-point
-        method, exact and for up to some thousand features;
-        "dcd" dual coordinate descent; "gd" full gradients, quasi-Newton on a smoothed loss; "sgd"
-        stochastic gradients. "auto" starts with "dcd" where that is promising and hands over to
-        "ipm" where that is possible. Not in scikit-learn.
+        "cmu" is the exact active-set method on the dual; "ipm" a primal-dual interior-point method,
+        exact and for up to some thousand features; "dcd" dual coordinate descent; "gd" full
+        gradients, quasi-Newton on a smoothed loss; "sgd" stochastic gradients. "auto" starts with
+        "dcd" where that is promising and hands over to "ipm" where that is possible. Not in
+        scikit-learn.
     learning_rate : {"optimal", "constant", "invscaling"}, default="optimal"
         Step sizes of "sgd": 1 / (t + t0) with t0 from the data, `eta0`, or `eta0` / t^`power_t`,
         in terms of P; t counts samples. For "gd", "constant" is the textbook method with step
@@ -72,8 +73,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     average : bool, default=True
         Whether "sgd" also averages its iterates and returns the better one. Not in scikit-learn.
     early_stopping : bool, default=False
-        Let "gd" and "sgd" stop without a warning when the gap has stopped falling. Not in
-        scikit-learn.
+        Let "gd", "sgd" and "dcd" stop as soon as the duality gap falls by less than a tenth in ten
+        epochs, with status "early_stopped" and without a warning. Not in scikit-learn.
     max_time : float, default=None
         Seconds after which the best model so far is kept. Not in scikit-learn.
     n_jobs : int, default=None
@@ -101,7 +102,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     n_iter_ : int
         Epochs, the most of all classes; iterations for "ipm".
     fit_status_ : int
-        0 if every problem is solved to `tol`, 1 if a `ConvergenceWarning` was given.
+        0 if every problem is solved to `tol`, else 1: a `ConvergenceWarning` or early stopping.
     t_ : int
         Samples seen, with repetition.
     certificate_ : Certificate
@@ -117,8 +118,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     Notes
     -----
     C-contiguous float64 and float32 matrices and sparse rows are used as they are, never copied.
-    Samples of weight zero are as good as absent. No other thread may write into X while `fit`
-    runs.
+    Samples of weight zero are as good as absent. No other thread may write into X during `fit`.
 
     Examples
     --------
@@ -343,6 +343,16 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
             return None
         return (coef, self.intercept_) if np.array_equal(self.classes_, classes) else None
 
+    def _factors(
+        self, labels: NDArray[Any], classes: NDArray[Any], weights: Floats | None
+    ) -> Floats | None:
+        """Return the factor of C of each sample, None if it is 1 for all."""
+        if self.class_weight is None:
+            return weights
+        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
+        by_class = class_weights(self.class_weight, classes, codes, weights)
+        return by_class[codes] if weights is None else by_class[codes] * weights
+
     def _train(
         self,
         points: Any,
@@ -354,29 +364,34 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
     ) -> list[Model]:
         """Train one model for two classes, else one for each class against the rest."""
         samples = samples_of(points)
-        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
-        by_class = class_weights(self.class_weight, classes, codes, weights)
-        factors = by_class[codes]
-        if weights is not None:
-            factors = factors * weights
+        factors = self._factors(labels, classes, weights)
         upper = term_weights(self.C, factors, len(labels))
 
         def begin(c: int) -> tuple[Floats, float] | None:
             return None if start is None else (start[0][c].copy(), float(start[1][c]))
 
         if len(classes) == 2:
-            signs = np.where(labels == classes[1], 1.0, -1.0)
+            signs = class_signs(labels, classes[1])
             return [self._solve_one(samples, signs, upper, start=begin(0), options=options)]
 
+        limit, start_time = self._limit(), time.monotonic()
+
         def one(c: int, observe: Observer) -> Model:
-            signs = np.where(labels == classes[c], 1.0, -1.0)
+            signs = class_signs(labels, classes[c])
+            # One limit for all: what begins late has what is left, and at least a start.
+            left = None if limit is None else max(limit - (time.monotonic() - start_time), 1e-9)
             coef, intercept, certificate = self._solve(
-                samples, signs, upper, None, begin(c), options, observe, 1
+                samples, signs, upper, None, begin(c), options, observe, 1, left
             )
             return Model(coef, intercept, certificate, certificate.status == "interrupted")
 
         n_threads = min(resolve_n_jobs(self.n_jobs), len(classes))
-        return solve_all(one, len(classes), n_threads, self.callback)
+        with Progress(check_verbose(self.verbose), self.callback, float(self.tol)) as progress:
+            models = solve_all(one, len(classes), n_threads, progress.observer)
+            if progress.interrupted or any(model.interrupted for model in models):
+                models = [model.as_interrupted() for model in models]
+            progress.conclude(max((m.certificate for m in models), key=lambda c: c.relative_gap))
+        return models
 
     def _keep_classes(self, models: list[Model], classes: NDArray[Any]) -> None:
         self.classes_ = classes

@@ -54,8 +54,8 @@ class LinearSVR(RegressorMixin, BaseLinearSVM):
     average : bool, default=True
         Whether "sgd" averages its iterates. Not in scikit-learn.
     early_stopping : bool, default=False
-        Let "gd" and "sgd" stop without a warning when the gap has stopped falling. Not in
-        scikit-learn.
+        Let "gd", "sgd" and "dcd" stop as soon as the duality gap falls by less than a tenth in ten
+        epochs, with status "early_stopped" and without a warning. Not in scikit-learn.
     max_time : float, default=None
         Seconds after which the best model so far is kept. Not in scikit-learn.
     n_jobs : int, default=None
@@ -78,7 +78,7 @@ class LinearSVR(RegressorMixin, BaseLinearSVM):
     n_iter_ : int
         Epochs; iterations for "ipm".
     fit_status_ : int
-        0 if solved to `tol`, 1 if a `ConvergenceWarning` was given.
+        0 if solved to `tol`, else 1: a `ConvergenceWarning` or early stopping.
     certificate_ : Certificate
         Objectives and duality gap. Not in scikit-learn.
     certificates_ : tuple of Certificate

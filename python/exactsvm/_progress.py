@@ -72,10 +72,15 @@ class _Bar:
     def update(self, record: Record) -> None:
         if not math.isfinite(record["kkt_violation"]):  # not known yet
             return
-        # The violation may rise for a while: the bar shows the best so far.
+        # The violation may rise for a while: the bar shows the best so far. Of several problems it
+        # is that of those at work, so their number is shown instead.
         decades = math.log10(max(record["kkt_violation"], self._tol) / self._tol)
+        if "n_problems" in record:
+            decades = float(record["n_problems"] - record["n_solved"])
         if self._bar is None:
             self._first = max(decades, 1e-3)
+            if "n_problems" in record:
+                self._first = float(record["n_problems"])
             self._bar = self._tqdm(
                 total=self._first,
                 desc=str(record.get("solver", "fit")),

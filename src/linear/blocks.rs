@@ -26,14 +26,14 @@ impl Blocks {
     pub(super) fn new<R: Rows>(rows: &R, problem: &LinearProblem) -> Self {
         let n = problem.len();
         // A term costs some twenty operations beside its row.
-        let entries: usize = problem.row.iter().map(|&i| rows.stored(i as usize) + 20).sum();
+        let entries: usize = (0..n).map(|k| rows.stored(problem.row(k)) + 20).sum();
         let fitting = (MOST_NUMBERS / (rows.n_features() + 1)).max(1);
         let count = (entries / LEAST_ENTRIES).clamp(1, MOST.min(fitting));
         let mut ranges = Vec::with_capacity(count);
         let mut start = 0;
         for b in 1..=count {
             let mut end = (n * b / count).max(start);
-            while end > 0 && end < n && problem.row[end] == problem.row[end - 1] {
+            while end > 0 && end < n && problem.row(end) == problem.row(end - 1) {
                 end += 1;
             }
             if end > start {
@@ -46,6 +46,18 @@ impl Blocks {
 
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// The parts of `values`, one number a term, that belong to the blocks.
+    pub(super) fn cut<'v>(&self, values: &'v mut [f64]) -> Vec<&'v mut [f64]> {
+        let mut parts = Vec::with_capacity(self.len());
+        let mut rest = values;
+        for range in &self.ranges {
+            let (part, behind) = rest.split_at_mut(range.len());
+            parts.push(part);
+            rest = behind;
+        }
+        parts
     }
 
     /// Calls `f` on every element of `parts`, one for each block.
@@ -87,13 +99,13 @@ impl<R: Rows> Routine for Margins<'_, R> {
     fn run<const FMA: bool>(self) {
         let d = self.rows.n_features();
         let (w, added) = (&self.w[..d], self.w[d] * self.problem.intercept.feature());
-        let (mut last, mut value) = (u32::MAX, 0.0);
+        let (mut last, mut value) = (usize::MAX, 0.0);
         for (k, out) in self.range.zip(self.out) {
-            let i = self.problem.row[k];
+            let i = self.problem.row(k);
             if i != last {
-                (last, value) = (i, self.rows.dot::<FMA>(i as usize, w) + added);
+                (last, value) = (i, self.rows.dot::<FMA>(i, w) + added);
             }
-            *out = self.problem.sign[k] * value;
+            *out = self.problem.sign(k) * value;
         }
     }
 }
@@ -126,14 +138,14 @@ impl<R: Rows> Routine for AddRows<'_, R> {
         let mut added = 0.0;
         let mut k = self.range.start;
         while k < self.range.end {
-            let i = self.problem.row[k];
+            let i = self.problem.row(k);
             let mut a = 0.0;
-            while k < self.range.end && self.problem.row[k] == i {
-                a += self.coefficients[k - start] * self.problem.sign[k];
+            while k < self.range.end && self.problem.row(k) == i {
+                a += self.coefficients[k - start] * self.problem.sign(k);
                 k += 1;
             }
             if a != 0.0 {
-                self.rows.axpy::<FMA>(i as usize, a, &mut self.sum[..d]);
+                self.rows.axpy::<FMA>(i, a, &mut self.sum[..d]);
                 added += a;
             }
         }

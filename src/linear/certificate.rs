@@ -8,7 +8,7 @@
 //! gives D(a) <= P(w, b) for any (w, b). Nothing here is shared with a solver beyond the products with the samples.
 
 use super::blocks::{Blocks, margins};
-use super::data::{Rows, squared_norms};
+use super::data::{Rows, each_squared_norm};
 use super::objective::{primal, regulariser};
 use super::problem::{Intercept, LinearProblem, Loss};
 use crate::linalg::compensated::Sum;
@@ -48,7 +48,7 @@ pub fn make_feasible(problem: &LinearProblem, alpha: &mut [f64]) {
         *a = a.max(0.0).min(problem.upper(k));
     }
     for k in 1..alpha.len() {
-        if problem.row[k] == problem.row[k - 1] {
+        if problem.row(k) == problem.row(k - 1) {
             let both = alpha[k].min(alpha[k - 1]);
             alpha[k] -= both;
             alpha[k - 1] -= both;
@@ -62,8 +62,8 @@ pub fn make_feasible(problem: &LinearProblem, alpha: &mut [f64]) {
 /// Scales the heavier side down to the weight of the lighter, and takes what rounding leaves from its largest variable.
 fn balance(problem: &LinearProblem, alpha: &mut [f64]) {
     let (mut plus, mut minus) = (Sum::default(), Sum::default());
-    for (a, z) in alpha.iter().zip(&problem.sign) {
-        if *z > 0.0 { plus.add(*a) } else { minus.add(*a) }
+    for (k, a) in alpha.iter().enumerate() {
+        if problem.sign(k) > 0.0 { plus.add(*a) } else { minus.add(*a) }
     }
     let (plus, minus) = (plus.value(), minus.value());
     if plus == minus {
@@ -73,7 +73,7 @@ fn balance(problem: &LinearProblem, alpha: &mut [f64]) {
     let ratio = plus.min(minus) / plus.max(minus);
     let mut largest = None;
     for (k, a) in alpha.iter_mut().enumerate() {
-        if problem.sign[k] == heavier {
+        if problem.sign(k) == heavier {
             *a *= ratio;
             if largest.is_none_or(|(_, value)| *a > value) {
                 largest = Some((k, *a));
@@ -91,7 +91,7 @@ fn balance(problem: &LinearProblem, alpha: &mut [f64]) {
 /// sum a_k z_k.
 fn equality(problem: &LinearProblem, alpha: &[f64]) -> f64 {
     let mut sum = Sum::default();
-    alpha.iter().zip(&problem.sign).for_each(|(a, z)| sum.add(a * z));
+    alpha.iter().enumerate().for_each(|(k, a)| sum.add(a * problem.sign(k)));
     sum.value()
 }
 
@@ -108,9 +108,9 @@ fn weights<R: Rows>(
     blocks.each(threads, &mut parts, |range, part| {
         *part = vec![Sum::default(); d + 1];
         for k in range {
-            let a = alpha[k] * problem.sign[k];
+            let a = alpha[k] * problem.sign(k);
             if a != 0.0 {
-                rows.entries(problem.row[k] as usize, |j, x| part[j].add_product(a, x));
+                rows.entries(problem.row(k), |j, x| part[j].add_product(a, x));
                 part[d].add_product(a, problem.intercept.feature());
             }
         }
@@ -142,7 +142,7 @@ pub fn certify<R: Rows>(
     let implied = weights(rows, problem, &blocks, alpha, threads);
     let (mut linear, mut diagonal) = (Sum::default(), Sum::default());
     for (k, a) in alpha.iter().enumerate() {
-        linear.add_product(problem.offset[k], *a);
+        linear.add_product(problem.offset(k), *a);
         diagonal.add(0.5 * problem.diagonal(k) * a * a);
     }
     let (linear, quadratic) = (linear.value(), regulariser(problem, &implied) + diagonal.value());
@@ -189,8 +189,8 @@ fn conditions<R: Rows>(
         let mut values = vec![0.0; range.len()];
         margins(rows, problem, range.clone(), w, &mut values);
         for (k, m) in range.zip(values) {
-            let (a, upper, u) = (alpha[k], problem.upper(k), problem.weight[k]);
-            let slope = m + problem.diagonal(k) * a - problem.offset[k];
+            let (a, upper, u) = (alpha[k], problem.upper(k), problem.weight(k));
+            let slope = m + problem.diagonal(k) * a - problem.offset(k);
             part.0 = part.0.max((a - (a - slope).max(0.0).min(upper)).abs());
             if problem.loss == Loss::Linear && a >= (1.0 - AT_AN_END) * u {
                 part.2 += 1;
@@ -213,10 +213,12 @@ fn floor<R: Rows>(
     let features = &w[..rows.n_features()];
     let norm = features.iter().map(|w| w * w).sum::<f64>().sqrt();
     let feature = problem.intercept.feature() * w[rows.n_features()];
-    let squared = squared_norms(rows);
-    let mut sum = 0.0;
-    for (k, a) in alpha.iter().enumerate() {
-        sum += a * (squared[problem.row[k] as usize].sqrt() * norm + feature.abs());
-    }
+    let (mut sum, mut k) = (0.0, 0);
+    each_squared_norm(rows, |i, squared| {
+        while k < alpha.len() && problem.row(k) == i {
+            sum += alpha[k] * (squared.sqrt() * norm + feature.abs());
+            k += 1;
+        }
+    });
     4.0 * f64::EPSILON * (sum + primal_objective.abs())
 }

@@ -266,8 +266,15 @@ fn check_values<T: Real>(values: &[T]) -> Result<()> {
 
 /// Squared Euclidean norms of all rows, right also where a column occurs twice.
 pub fn squared_norms<R: Rows>(rows: &R) -> Vec<f64> {
+    let mut norms = Vec::with_capacity(rows.len());
+    each_squared_norm(rows, |_, norm| norms.push(norm));
+    norms
+}
+
+/// Calls `f` with the number and the squared Euclidean norm of every row.
+pub fn each_squared_norm<R: Rows>(rows: &R, mut f: impl FnMut(usize, f64)) {
     let mut scratch = vec![0.0; if R::SPARSE { rows.n_features() } else { 0 }];
-    let one = |i: usize| {
+    for i in 0..rows.len() {
         let mut sum = 0.0;
         if R::SPARSE {
             rows.entries(i, |j, x| scratch[j] += x);
@@ -278,9 +285,8 @@ pub fn squared_norms<R: Rows>(rows: &R) -> Vec<f64> {
         } else {
             rows.entries(i, |_, x| sum += x * x);
         }
-        sum
-    };
-    (0..rows.len()).map(one).collect()
+        f(i, sum);
+    }
 }
 
 /// The forms that samples may come in.

@@ -2,8 +2,8 @@
 
 use crate::linalg::simd::{Routine, dispatch, fma, has_wide_registers};
 
-/// Columns of a panel.
-const WIDE: usize = 8;
+/// Columns of a panel, and rows of a band.
+pub(super) const WIDE: usize = 8;
 /// Columns of a tile where registers are narrow: half a panel.
 const NARROW: usize = 4;
 
@@ -38,51 +38,57 @@ impl Packed {
         self.values[(column / WIDE * self.capacity + row) * WIDE + column % WIDE] = value;
     }
 
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Adds the sum of the outer products of all rows to the lower triangle of `out`, which is row-major with rows of `width`, and
     /// forgets the rows.
     pub(super) fn flush(&mut self, out: &mut [f64]) {
-        if self.len > 0 {
-            dispatch(Flush { packed: self, out });
+        for (p, band) in out.chunks_mut(self.width * WIDE).enumerate() {
+            self.add_band(p, band);
         }
-        self.len = 0;
+        self.clear();
+    }
+
+    /// The same for a band of `WIDE` rows of the matrix, number `p`; nothing is forgotten.
+    pub(super) fn add_band(&self, p: usize, band: &mut [f64]) {
+        if self.len > 0 {
+            dispatch(AddBand { packed: self, p, band });
+        }
     }
 }
 
-struct Flush<'a> {
+struct AddBand<'a> {
     packed: &'a Packed,
-    out: &'a mut [f64],
+    p: usize,
+    band: &'a mut [f64],
 }
 
-impl Routine for Flush<'_> {
+impl Routine for AddBand<'_> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let Packed { values, width, capacity, len } = self.packed;
         let (panels, _) = values.as_chunks::<WIDE>();
         let panel = |p: usize| &panels[p * capacity..p * capacity + len];
-        let wide = has_wide_registers();
-        for p in 0..width.div_ceil(WIDE) {
-            for q in 0..=p {
-                let (a, b) = (panel(p), panel(q));
-                let tile = if wide {
-                    tile::<FMA, WIDE, 0>(a, b)
-                } else {
-                    let low = tile::<FMA, NARROW, 0>(a, b);
-                    let high = tile::<FMA, NARROW, NARROW>(a, b);
-                    let mut both = [[0.0; WIDE]; WIDE];
-                    both[..NARROW].copy_from_slice(&low);
-                    both[NARROW..].copy_from_slice(&high);
-                    both
-                };
-                for (i, tile) in tile.iter().enumerate() {
-                    let row = p * WIDE + i;
-                    if row >= *width {
-                        break;
-                    }
-                    let end = (row + 1).min(q * WIDE + WIDE);
-                    let out = &mut self.out[row * width + q * WIDE..row * width + end];
-                    out.iter_mut().zip(tile).for_each(|(o, t)| *o += t);
-                }
+        let (wide, p) = (has_wide_registers(), self.p);
+        for q in 0..=p {
+            let (a, b) = (panel(p), panel(q));
+            let tile = if wide {
+                tile::<FMA, WIDE, 0>(a, b)
+            } else {
+                let low = tile::<FMA, NARROW, 0>(a, b);
+                let high = tile::<FMA, NARROW, NARROW>(a, b);
+                let mut both = [[0.0; WIDE]; WIDE];
+                both[..NARROW].copy_from_slice(&low);
+                both[NARROW..].copy_from_slice(&high);
+                both
+            };
+            for (i, (tile, row)) in tile.iter().zip(self.band.chunks_mut(*width)).enumerate() {
+                let end = (p * WIDE + i + 1).min(q * WIDE + WIDE);
+                row[q * WIDE..end].iter_mut().zip(tile).for_each(|(o, t)| *o += t);
             }
         }
     }
@@ -113,15 +119,20 @@ pub(super) struct Factor {
 
 /// A pivot below this share of its diagonal is rounding: its variable stays where it is.
 const SMALLEST_PIVOT: f64 = 1e-15;
+/// Rows of the factor between two looks at the clock.
+const BETWEEN_POLLS: usize = 64;
 /// Stands for an infinite pivot.
 const LOCKED: f64 = 1e64;
 
 impl Factor {
-    /// Factors a positive definite matrix, of which the lower triangle is read.
-    pub(super) fn new(matrix: Vec<f64>, n: usize) -> Self {
+    /// Factors a positive definite matrix, of which the lower triangle is read; `None` as soon as `proceed`, asked now and then, says no.
+    pub(super) fn new(
+        matrix: Vec<f64>,
+        n: usize,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Option<Self> {
         let mut values = matrix;
-        dispatch(Factorise { a: &mut values, n });
-        Self { values, n }
+        dispatch(Factorise { a: &mut values, n, proceed }).then_some(Self { values, n })
     }
 
     /// Takes the matrix back, to be filled again.
@@ -138,6 +149,7 @@ impl Factor {
 struct Factorise<'a> {
     a: &'a mut [f64],
     n: usize,
+    proceed: &'a mut dyn FnMut() -> bool,
 }
 
 #[inline(always)]
@@ -184,12 +196,15 @@ fn dot4<const FMA: bool>(x: [&[f64]; 4], y: &[f64]) -> [f64; 4] {
 }
 
 impl Routine for Factorise<'_> {
-    type Output = ();
+    type Output = bool;
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<const FMA: bool>(self) -> bool {
         let n = self.n;
         let mut start = 0;
         while start < n {
+            if start % BETWEEN_POLLS == 0 && !(self.proceed)() {
+                return false;
+            }
             let height = 4.min(n - start);
             let (done, rest) = self.a.split_at_mut(start * n);
             // Columns left of the diagonal block, four rows at a time.
@@ -224,6 +239,7 @@ impl Routine for Factorise<'_> {
             }
             start += height;
         }
+        true
     }
 }
 
@@ -285,7 +301,10 @@ mod tests {
             }
             let right: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
             let mut solution = right.clone();
-            let factor = Factor::new(gram.clone(), n);
+            assert!(Factor::new(gram.clone(), n, &mut || false).is_none());
+            let Some(factor) = Factor::new(gram.clone(), n, &mut || true) else {
+                panic!("stopped")
+            };
             factor.solve(&mut solution);
             for i in 0..n {
                 let entry = |j: usize| if j <= i { gram[i * n + j] } else { gram[j * n + i] };

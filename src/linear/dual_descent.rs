@@ -5,15 +5,17 @@
 //! A free intercept brings the equality sum a z = 0, which single variables cannot keep. It is the multiplier of that equality: the method
 //! descends on the augmented Lagrangian D(a) - 1/2 sigma (sum a z)^2 and moves b by sigma sum a z after every epoch.
 
+use super::blocks::{Blocks, margins};
 use super::certificate::certify;
 use super::data::{Rows, squared_norms};
 use super::fit::Point;
 use super::interior::Outcome;
-use super::objective::{primal, regulariser};
+use super::objective::{loss, primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
 use super::settings::LinearSettings;
-use super::track::feasible_dual;
+use super::track::{Pace, feasible_dual};
+use crate::linalg::compensated::Sum;
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::{Monitor, Progress};
 use crate::status::SolverStatus;
@@ -21,10 +23,12 @@ use crate::threads::Threads;
 
 /// Spread of the slopes below which an epoch has nothing left to do.
 const NOTHING: f64 = 1e-15;
+/// Multiply-adds between two looks at the clock.
+const BETWEEN_POLLS: usize = 1 << 26;
 /// Share by which the epochs between two looks at the gap grow.
 const BETWEEN_LOOKS: f64 = 0.25;
 
-/// Maximises D from a = 0. `budget` is a number of epochs after which, or as soon as it is clear that it does not do, the method gives
+/// Maximises D from a = 0. `budget` is a number of passes over the samples after which, or as soon as it is clear that it does not do, the method gives
 /// up with status [`SolverStatus::Unsolved`].
 pub(super) fn solve<R: Rows>(
     rows: &R,
@@ -41,29 +45,36 @@ pub(super) fn solve<R: Rows>(
     let mut best_dual = 0.0_f64;
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look) = (0, 1);
-    let mut trace: Vec<(usize, f64)> = Vec::new();
+    let mut trace: Vec<(f64, f64)> = Vec::new();
     let mut gap = f64::INFINITY;
     let mut status = SolverStatus::MaxIter;
-    while settings.max_iter.is_none_or(|most| n_iter < most) {
+    let mut pace = Pace::new(settings.early_stopping && budget.is_none());
+    'epochs: while settings.max_iter.is_none_or(|most| n_iter < most) {
         let progress = || Progress {
             n_iter,
             dual_objective: best_dual,
             kkt_violation: gap,
             ..Progress::starting("dcd", 0)
         };
+        descent.begin();
+        while !descent.pass() {
+            if let Some(stop) = monitor.poll(progress) {
+                status = stop;
+                break 'epochs;
+            }
+        }
+        let settled = descent.end();
         if let Some(stop) = monitor.poll(progress) {
             status = stop;
             break;
         }
-        let settled = descent.epoch();
         n_iter += 1;
         let last = settings.max_iter == Some(n_iter);
         if n_iter < next_look && !settled && !last {
             continue;
         }
         next_look = n_iter + 1 + (BETWEEN_LOOKS * n_iter as f64) as usize;
-        descent.refresh();
-        let value = primal(rows, problem, &descent.w, threads);
+        let value = descent.look(threads);
         if value < best_primal {
             best_primal = value;
             best.w.clone_from(&descent.w);
@@ -76,24 +87,32 @@ pub(super) fn solve<R: Rows>(
         };
         if dual > best_dual {
             best_dual = dual;
-            best.alpha.clone_from(alpha.as_ref().unwrap_or(&descent.alpha));
+            match alpha {
+                Some(alpha) => best.alpha = alpha,
+                None => best.alpha.clone_from(&descent.alpha),
+            }
         }
         gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
         if gap <= asked {
-            let mut alpha = best.alpha.clone();
-            let certificate = certify(rows, problem, &best.w, &mut alpha, threads);
+            let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
             if certificate.relative_gap <= settings.tol {
-                let point = Point { w: best.w, alpha };
+                let point = best;
                 return Outcome { point, certificate, status: SolverStatus::Optimal, n_iter };
             }
+            // The dual point is another one now: the best multiple of it.
+            best_dual = certificate.dual_objective;
             asked *= 0.3;
         }
-        trace.push((n_iter, gap));
-        if settled {
+        trace.push((descent.passes(), gap));
+        if settled && !descent.has_violators {
             status = SolverStatus::Stalled;
             break;
         }
-        if budget.is_some_and(|epochs| hopeless(&trace, settings.tol, epochs)) {
+        if pace.is_too_slow(n_iter, gap) {
+            status = SolverStatus::EarlyStopped;
+            break;
+        }
+        if budget.is_some_and(|most| hopeless(&trace, settings.tol, most)) {
             status = SolverStatus::Unsolved;
             break;
         }
@@ -102,19 +121,19 @@ pub(super) fn solve<R: Rows>(
     Outcome { point: best, certificate, status, n_iter }
 }
 
-/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the epochs there are.
-fn hopeless(trace: &[(usize, f64)], tol: f64, epochs: f64) -> bool {
+/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the passes there are.
+fn hopeless(trace: &[(f64, f64)], tol: f64, most: f64) -> bool {
     let Some(&(now, gap)) = trace.last() else { return false };
-    if now as f64 >= epochs {
+    if now >= most {
         return true;
     }
     if trace.len() < 4 {
         return false;
     }
     let (before, earlier) = trace[trace.len() - 4];
-    let rate = (earlier / gap).ln() / (now - before) as f64;
+    let rate = (earlier / gap).ln() / (now - before);
     let needed = (gap / tol).ln() / rate.max(f64::MIN_POSITIVE);
-    now as f64 + needed > 1.5 * epochs
+    now + needed > 1.5 * most
 }
 
 struct Descent<'a, R> {
@@ -131,7 +150,17 @@ struct Descent<'a, R> {
     sigma: f64,
     /// Largest and smallest projected slope of the last epoch.
     bounds: (f64, f64),
-    spread: f64,
+    /// How far the epoch is: the next active variable, and the slopes so far.
+    place: usize,
+    slopes: (f64, f64),
+    /// Variables between two looks at the clock.
+    stride: usize,
+    /// Variables visited so far, those left out by shrinking not counted.
+    n_visited: usize,
+    /// Blocks of terms, for the looks.
+    blocks: Blocks,
+    /// Whether the last look found a variable that was set aside wrongly.
+    has_violators: bool,
 }
 
 impl<'a, R: Rows> Descent<'a, R> {
@@ -139,13 +168,17 @@ impl<'a, R: Rows> Descent<'a, R> {
         let squared = squared_norms(rows);
         let feature = problem.intercept.feature();
         let free = problem.intercept == Intercept::Free;
-        let mean = problem.row.iter().map(|&i| squared[i as usize]).sum::<f64>();
+        let mean = (0..problem.len()).map(|k| squared[problem.row(k)]).sum::<f64>();
         let mean = mean / problem.len().max(1) as f64;
-        let sigma = if free { if mean > 0.0 { mean } else { 1.0 } } else { feature };
+        // Where the samples are tiny, b must still come as far as one unit when all terms pull.
+        let all: f64 = (0..problem.len()).map(|k| problem.weight(k)).sum();
+        let sigma = if free { mean.max(1.0 / all) } else { feature };
         let added = if free { sigma } else { feature * feature };
         let curvature = (0..problem.len())
-            .map(|k| squared[problem.row[k] as usize] + added + problem.diagonal(k))
+            .map(|k| squared[problem.row(k)] + added + problem.diagonal(k))
             .collect();
+        let entries: usize = (0..problem.len()).map(|k| rows.stored(problem.row(k)) + 1).sum();
+        let stride = BETWEEN_POLLS / (entries / problem.len().max(1)).max(1) + 1;
         let mut w = vec![0.0; start.len()];
         if free && let (Some(b), Some(b0)) = (w.last_mut(), start.last()) {
             *b = *b0;
@@ -161,39 +194,79 @@ impl<'a, R: Rows> Descent<'a, R> {
             curvature,
             sigma,
             bounds: (f64::INFINITY, f64::NEG_INFINITY),
-            spread: f64::INFINITY,
+            place: 0,
+            slopes: (f64::NEG_INFINITY, f64::INFINITY),
+            stride,
+            n_visited: 0,
+            blocks: Blocks::new(rows, problem),
+            has_violators: false,
         }
     }
 
-    /// One pass over the active variables; true if they are optimal among themselves and all are active again.
-    fn epoch(&mut self) -> bool {
+    /// Begins a pass over the active variables in a new order.
+    fn begin(&mut self) {
         self.order.shuffle(&mut self.active[..self.n_active]);
-        let (high, low) = dispatch(Epoch { descent: self });
-        self.spread = high - low;
+        self.place = 0;
+        self.slopes = (f64::NEG_INFINITY, f64::INFINITY);
+    }
+
+    /// Goes on with the pass; true at its end.
+    fn pass(&mut self) -> bool {
+        dispatch(Pass { descent: self });
+        self.place >= self.n_active
+    }
+
+    /// Ends the pass; true if the active variables are optimal among themselves.
+    fn end(&mut self) -> bool {
+        let (high, low) = self.slopes;
+        let mut moved = 0.0_f64;
         if self.problem.intercept == Intercept::Free {
-            let imbalance: f64 =
-                self.alpha.iter().zip(&self.problem.sign).map(|(a, z)| a * z).sum();
+            let terms = self.alpha.iter().enumerate();
+            let imbalance: f64 = terms.map(|(k, a)| a * self.problem.sign(k)).sum();
+            moved = self.sigma * imbalance;
             if let Some(b) = self.w.last_mut() {
-                *b += self.sigma * imbalance;
+                *b += moved;
             }
-        }
-        let settled = self.spread <= NOTHING;
-        if settled && self.n_active < self.alpha.len() {
-            self.n_active = self.alpha.len();
-            self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
-            return true;
         }
         self.bounds = (
             if high > 0.0 { high } else { f64::INFINITY },
             if low < 0.0 { low } else { f64::NEG_INFINITY },
         );
-        settled
+        high - low <= NOTHING && moved.abs() <= NOTHING
     }
 
-    /// Puts shrunk variables back where that is due: before a look at the gap.
-    fn refresh(&mut self) {
-        self.n_active = self.alpha.len();
-        self.bounds = (f64::INFINITY, f64::NEG_INFINITY);
+    /// P where the descent stands. The decision values that this takes tell which variables were set aside wrongly: these are active
+    /// again.
+    fn look(&mut self, threads: &Threads) -> f64 {
+        let (rows, problem) = (self.rows, self.problem);
+        let mut values = vec![0.0; problem.len()];
+        let mut parts = self.blocks.cut(&mut values);
+        self.blocks.each(threads, &mut parts, |range, part| {
+            margins(rows, problem, range, &self.w, part);
+        });
+        let mut sum = Sum::default();
+        sum.add(regulariser(problem, &self.w));
+        for (k, m) in values.iter().enumerate() {
+            sum.add(loss(problem.loss, problem.weight(k), problem.offset(k) - m));
+        }
+        let mut end = self.n_active;
+        for s in self.n_active..self.active.len() {
+            let k = self.active[s] as usize;
+            let a = self.alpha[k];
+            let slope = values[k] - problem.offset(k) + problem.diagonal(k) * a;
+            if if a == 0.0 { slope < 0.0 } else { a < problem.upper(k) || slope > 0.0 } {
+                self.active.swap(s, end);
+                end += 1;
+            }
+        }
+        self.has_violators = end > self.n_active;
+        self.n_active = end;
+        sum.value()
+    }
+
+    /// Visits so far in passes over all variables.
+    fn passes(&self) -> f64 {
+        self.n_visited as f64 / self.alpha.len().max(1) as f64
     }
 
     /// D, where no equality has to be kept.
@@ -201,32 +274,33 @@ impl<'a, R: Rows> Descent<'a, R> {
         let problem = self.problem;
         let mut linear = 0.0;
         for (k, a) in self.alpha.iter().enumerate() {
-            linear += problem.offset[k] * a - 0.5 * problem.diagonal(k) * a * a;
+            linear += problem.offset(k) * a - 0.5 * problem.diagonal(k) * a * a;
         }
         linear - regulariser(problem, &self.w)
     }
 }
 
-struct Epoch<'b, 'a, R> {
+struct Pass<'b, 'a, R> {
     descent: &'b mut Descent<'a, R>,
 }
 
-impl<R: Rows> Routine for Epoch<'_, '_, R> {
-    type Output = (f64, f64);
+impl<R: Rows> Routine for Pass<'_, '_, R> {
+    type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> (f64, f64) {
+    fn run<const FMA: bool>(self) {
+        let descent = self.descent;
+        let (until, mut s) = (descent.place + descent.stride, descent.place);
         let Descent { rows, problem, active, n_active, alpha, w, curvature, sigma, bounds, .. } =
-            self.descent;
+            descent;
         let d = rows.n_features();
         let feature = problem.intercept.feature();
-        let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
-        let (mut s, mut end) = (0, *n_active);
-        while s < end {
+        let (mut high, mut low) = descent.slopes;
+        let mut end = *n_active;
+        while s < end.min(until) {
             let k = active[s] as usize;
-            let (i, z, a, u) =
-                (problem.row[k] as usize, problem.sign[k], alpha[k], problem.upper(k));
+            let (i, z, a, u) = (problem.row(k), problem.sign(k), alpha[k], problem.upper(k));
             let f = rows.dot::<FMA>(i, &w[..d]) + w[d] * feature;
-            let slope = z * f - problem.offset[k] + problem.diagonal(k) * a;
+            let slope = z * f - problem.offset(k) + problem.diagonal(k) * a;
             // Variables at a bound that the slope presses against it are set aside.
             let projected = if a == 0.0 {
                 if slope > bounds.0 {
@@ -260,6 +334,8 @@ impl<R: Rows> Routine for Epoch<'_, '_, R> {
             s += 1;
         }
         *n_active = end;
-        (high, low)
+        descent.n_visited += s - descent.place;
+        descent.place = s;
+        descent.slopes = (high, low);
     }
 }

@@ -5,6 +5,7 @@
 //! one pass over the samples, whatever the number of columns.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::blocks::Blocks;
 use super::certificate::{LinearCertificate, certify};
@@ -53,7 +54,11 @@ pub(super) fn solve<R: Rows>(
         cycles += solution.info.n_cycles;
         let alpha = dual.unsigned(&solution.beta);
         let (mut point, certificate) = source.judge(&dual, &solution.beta, alpha);
-        let status = solution.info.status;
+        // No loss is free of a bound or a diagonal: what looks unbounded is rounding.
+        let status = match solution.info.status {
+            SolverStatus::Unbounded => SolverStatus::Stalled,
+            status => status,
+        };
         let done = certificate.relative_gap <= settings.tol
             || status != SolverStatus::Optimal
             || tol <= LAST_TOL;
@@ -67,11 +72,13 @@ pub(super) fn solve<R: Rows>(
 
 /// The dual in the form of the exact solver; variables are terms.
 fn dual_problem(problem: &LinearProblem, start: Option<&[f64]>) -> Result<DualProblem> {
-    let upper: Vec<f64> = (0..problem.len()).map(|k| problem.upper(k)).collect();
+    let each = |f: fn(&LinearProblem, usize) -> f64| -> Vec<f64> {
+        (0..problem.len()).map(|k| f(problem, k)).collect()
+    };
     DualProblem::new(&DualProblemParts {
-        signs: &problem.sign,
-        linear: Some(&problem.offset),
-        upper: &upper,
+        signs: &each(LinearProblem::sign),
+        linear: Some(&each(LinearProblem::offset)),
+        upper: &each(LinearProblem::upper),
         groups: None,
         without_equality: problem.intercept != Intercept::Free,
         start,
@@ -94,14 +101,14 @@ impl<'a, R: Rows> SampleColumns<'a, R> {
     fn new(rows: &'a R, problem: &'a LinearProblem, threads: &'a Threads) -> Self {
         let constant = problem.intercept.regulariser() * problem.intercept.feature().powi(2);
         let squares = squared_norms(rows);
-        let entry = |k: usize| squares[problem.row[k] as usize] + constant + problem.diagonal(k);
+        let entry = |k: usize| squares[problem.row(k)] + constant + problem.diagonal(k);
         let diagonal = (0..problem.len()).map(entry).collect();
         let blocks = Blocks::new(rows, problem);
         Self { rows, problem, blocks, threads, diagonal, constant, n_products: 0 }
     }
 
     fn row_of(&self, term: usize) -> usize {
-        self.problem.row[term] as usize
+        self.problem.row(term)
     }
 
     /// Model, and its certificate. The duals are those of the point, made feasible to the last bit.
@@ -163,15 +170,9 @@ impl<'a, R: Rows> SampleColumns<'a, R> {
         self.n_products += 1;
         let added = self.constant * total;
         let (rows, problem) = (self.rows, self.problem);
-        let mut parts: Vec<&mut [f64]> = Vec::with_capacity(self.blocks.len());
-        let mut rest = out;
-        for range in &self.blocks.ranges {
-            let (part, behind) = rest.split_at_mut(range.len());
-            parts.push(part);
-            rest = behind;
-        }
+        let mut parts = self.blocks.cut(out);
         self.blocks.each(self.threads, &mut parts, |range, part| {
-            dispatch(AddProducts { rows, terms: &problem.row[range], w, added, out: part });
+            dispatch(AddProducts { rows, problem, range, w, added, out: part });
         });
     }
 
@@ -205,7 +206,8 @@ impl<'a, R: Rows> SampleColumns<'a, R> {
 
 struct AddProducts<'a, R> {
     rows: &'a R,
-    terms: &'a [u32],
+    problem: &'a LinearProblem,
+    range: Range<usize>,
     w: &'a [f64],
     added: f64,
     out: &'a mut [f64],
@@ -215,10 +217,11 @@ impl<R: Rows> Routine for AddProducts<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let (mut last, mut value) = (u32::MAX, 0.0);
-        for (&row, out) in self.terms.iter().zip(self.out) {
+        let (mut last, mut value) = (usize::MAX, 0.0);
+        for (k, out) in self.range.zip(self.out) {
+            let row = self.problem.row(k);
             if row != last {
-                (last, value) = (row, self.rows.dot::<FMA>(row as usize, self.w) + self.added);
+                (last, value) = (row, self.rows.dot::<FMA>(row, self.w) + self.added);
             }
             *out += value;
         }

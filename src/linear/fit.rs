@@ -122,12 +122,19 @@ fn run<R: Rows>(
     // A stall within rounding of the tolerance is all that float64 has to give.
     if certificate.relative_gap <= settings.tol {
         status = SolverStatus::Optimal;
-    } else if matches!(status, SolverStatus::Stalled | SolverStatus::Optimal) {
-        status = if certificate.relative_gap <= certificate.precision_floor {
-            SolverStatus::OptimalToPrecision
-        } else {
-            SolverStatus::Stalled
-        };
+    } else if matches!(
+        status,
+        SolverStatus::Stalled
+            | SolverStatus::EarlyStopped
+            | SolverStatus::Optimal
+            | SolverStatus::OptimalToPrecision
+    ) {
+        // What a solver says of its own conditions does not count: the gap decides.
+        if certificate.relative_gap <= certificate.precision_floor {
+            status = SolverStatus::OptimalToPrecision;
+        } else if status != SolverStatus::EarlyStopped {
+            status = SolverStatus::Stalled;
+        }
     }
     let Point { w: mut coef, alpha } = point;
     let added = coef.pop().unwrap_or(0.0);

@@ -16,7 +16,7 @@ use super::interior::Outcome;
 use super::objective::{loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::{LinearSettings, Schedule};
-use super::track::Track;
+use super::track::{Pace, Track};
 use crate::linalg::vector::{axpy, dot};
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
@@ -44,6 +44,7 @@ pub(super) fn solve<R: Rows>(
     let textbook = settings.schedule != Schedule::Optimal;
     let mut asked = settings.tol;
     let mut n_iter = 0;
+    let mut pace = Pace::new(settings.early_stopping);
     let status = loop {
         let width = if textbook { 0.0 } else { method.width };
         let values = method.evaluate(width);
@@ -62,6 +63,9 @@ pub(super) fn solve<R: Rows>(
         }
         if !track.still_moving(n_iter, GRANTED) {
             break SolverStatus::Stalled;
+        }
+        if pace.is_too_slow(n_iter, track.gap()) {
+            break SolverStatus::EarlyStopped;
         }
         if let Some(stop) = monitor.poll(|| track.report("gd", n_iter)) {
             break stop;
@@ -123,7 +127,8 @@ struct Method<'a, R> {
 
 impl<'a, R: Rows> Method<'a, R> {
     fn new(rows: &'a R, problem: &'a LinearProblem, w: Vec<f64>, threads: &'a Threads) -> Self {
-        let size = problem.offset.iter().map(|c| c.abs()).sum::<f64>() / problem.len() as f64;
+        let size =
+            (0..problem.len()).map(|k| problem.offset(k).abs()).sum::<f64>() / problem.len() as f64;
         let mut method = Self {
             rows,
             problem,
@@ -142,12 +147,12 @@ impl<'a, R: Rows> Method<'a, R> {
 
     /// z f(x) of all terms for some weights.
     fn products(&self, w: &[f64]) -> Vec<f64> {
-        let mut parts = vec![Vec::new(); self.blocks.len()];
+        let mut out = vec![0.0; self.problem.len()];
+        let mut parts = self.blocks.cut(&mut out);
         self.blocks.each(self.threads, &mut parts, |range, part| {
-            *part = vec![0.0; range.len()];
             margins(self.rows, self.problem, range, w, part);
         });
-        parts.concat()
+        out
     }
 
     /// Dual point, gradient and values for a smoothing of `width`.
@@ -156,7 +161,7 @@ impl<'a, R: Rows> Method<'a, R> {
         let (mut primal, mut smooth, mut linear, mut diagonal) = (0.0, 0.0, 0.0, 0.0);
         let mut steepest = 0.0_f64;
         for k in 0..problem.len() {
-            let (u, c) = (problem.weight[k], problem.offset[k]);
+            let (u, c) = (problem.weight(k), problem.offset(k));
             let v = c - self.margin[k];
             steepest = steepest.max(v.abs());
             let a = slope(problem.loss, u, v, width);
@@ -256,8 +261,8 @@ impl<'a, R: Rows> Method<'a, R> {
         let problem = self.problem;
         let (mut first, mut second) = (linear + t * quadratic, quadratic);
         for k in 0..problem.len() {
-            let (u, dm) = (problem.weight[k], change[k]);
-            let v = problem.offset[k] - self.margin[k] - t * dm;
+            let (u, dm) = (problem.weight(k), change[k]);
+            let v = problem.offset(k) - self.margin[k] - t * dm;
             first -= slope(problem.loss, u, v, self.width) * dm;
             second += dm * dm * curvature(problem.loss, u, v, self.width);
         }

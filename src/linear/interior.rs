@@ -12,12 +12,15 @@
 //! R the regulariser. Rows whose theta is too small to matter are left out of the matrix, not of the right-hand side: what
 //! that leaves is corrected in the next iteration.
 
+use std::borrow::Cow;
+
 use super::blocks::{Blocks, add_rows, margins};
+use super::centrality::Centrality;
 use super::certificate::{LinearCertificate, certify};
-use super::data::{Rows, squared_norms};
+use super::data::{Rows, each_squared_norm};
 use super::dense::Factor;
 use super::fit::Point;
-use super::normal::Normal;
+use super::normal::{Normal, Parameters};
 use super::objective::{loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::LinearSettings;
@@ -57,7 +60,7 @@ pub(super) fn solve<R: Rows>(
     let mut method = Method::new(rows, problem, start, threads);
     let status;
     let mut asked = settings.tol;
-    let mut certified: Option<(Point, LinearCertificate)> = None;
+    let mut certified: Option<LinearCertificate> = None;
     let (mut smallest, mut since) = (f64::INFINITY, 0);
     let mut n_iter = 0;
     let most = settings.max_iter.unwrap_or(MOST_ITERATIONS);
@@ -68,18 +71,15 @@ pub(super) fn solve<R: Rows>(
             break;
         };
         if gap <= 0.9 * asked {
-            let mut point = method.best.clone();
-            let certificate = certify(rows, problem, &point.w, &mut point.alpha, threads);
-            let reached = certificate.relative_gap <= settings.tol;
-            let better =
-                certified.as_ref().is_none_or(|(_, c)| certificate.relative_gap < c.relative_gap);
-            if better {
-                certified = Some((point, certificate));
-            }
-            if reached {
+            let best = &mut method.best;
+            let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
+            if certificate.relative_gap <= settings.tol {
+                certified = Some(certificate);
                 status = SolverStatus::Optimal;
                 break;
             }
+            // The dual point is a feasible one now, of the value that was found.
+            method.best_dual = certificate.dual_objective;
             asked *= 0.1;
         }
         if gap < 0.99 * smallest || method.centrality() < 0.9 * method.last_mu {
@@ -100,22 +100,21 @@ pub(super) fn solve<R: Rows>(
             };
             break;
         }
-        if let Some(stop) = monitor.poll(|| method.progress(n_iter, gap)) {
+        let progress = method.progress(n_iter, gap);
+        if let Some(stop) = monitor.poll(|| progress.clone()) {
             status = stop;
             break;
         }
-        if !method.advance() {
-            status = SolverStatus::Stalled;
+        // An iteration over large samples takes seconds: it is left as soon as a request to stop comes.
+        if let Some(end) = method.advance(&mut || monitor.poll(|| progress.clone())) {
+            status = end;
             break;
         }
         n_iter += 1;
     }
-    let (point, certificate) =
-        certified.filter(|_| status == SolverStatus::Optimal).unwrap_or_else(|| {
-            let mut point = method.best.clone();
-            let certificate = certify(rows, problem, &point.w, &mut point.alpha, threads);
-            (point, certificate)
-        });
+    let Method { best: mut point, .. } = method;
+    let certificate =
+        certified.unwrap_or_else(|| certify(rows, problem, &point.w, &mut point.alpha, threads));
     Outcome { point, certificate, status, n_iter }
 }
 
@@ -126,7 +125,8 @@ struct Method<'a, R> {
     blocks: Blocks,
     terms: Vec<Terms>,
     normal: Normal,
-    norms: Vec<f64>,
+    /// Squared norms of the rows, which are compared and nothing more.
+    norms: Vec<f32>,
     w: Vec<f64>,
     /// sum a z x - R w.
     residual: Vec<f64>,
@@ -144,7 +144,7 @@ impl<'a, R: Rows> Method<'a, R> {
         let blocks = Blocks::new(rows, problem);
         let order = w.len();
         let mut terms: Vec<Terms> =
-            blocks.ranges.iter().map(|range| Terms::new(range.clone(), order)).collect();
+            blocks.ranges.iter().map(|range| Terms::new(range.clone(), order, problem)).collect();
         blocks.each(threads, &mut terms, |range, t| {
             margins(rows, problem, range, &w, &mut t.margin);
         });
@@ -152,20 +152,18 @@ impl<'a, R: Rows> Method<'a, R> {
         let mut sum = Sum::default();
         for t in &terms {
             for (k, m) in t.range.clone().zip(&t.margin) {
-                let v = (problem.offset[k] - m).abs();
+                let v = (problem.offset(k) - m).abs();
                 sum.add(match problem.loss {
-                    Loss::Linear => problem.weight[k] * v,
-                    Loss::Squared => 2.0 * problem.weight[k] * v * v,
+                    Loss::Linear => problem.weight(k) * v,
+                    Loss::Squared => 2.0 * problem.weight(k) * v * v,
                 });
             }
         }
         let mu = (sum.value() / problem.len() as f64).max(f64::MIN_POSITIVE.sqrt());
         blocks.each(threads, &mut terms, |_, t| t.centre(problem, mu));
         let feature = problem.intercept.feature();
-        let mut norms = squared_norms(rows);
-        for q in &mut norms {
-            *q += feature * feature;
-        }
+        let mut norms = Vec::with_capacity(rows.len());
+        each_squared_norm(rows, |_, q| norms.push((q + feature * feature) as f32));
         let passes =
             order as f64 / 2.0 + order.pow(3) as f64 / (3.0 * problem.len() as f64 * order as f64);
         let correctors = if passes > 30.0 {
@@ -180,7 +178,7 @@ impl<'a, R: Rows> Method<'a, R> {
             rows,
             problem,
             threads,
-            normal: Normal::new(order, &blocks),
+            normal: Normal::new::<R>(order, &blocks),
             blocks,
             terms,
             norms,
@@ -202,12 +200,12 @@ impl<'a, R: Rows> Method<'a, R> {
     }
 
     /// Sum over all terms of `coefficient` z x, with the coefficients that `choose` points at.
-    fn sum_rows(&mut self, choose: impl Fn(&Terms) -> &[f64] + Sync) -> Vec<f64> {
+    fn sum_rows(&mut self, choose: impl Fn(&Terms) -> Cow<'_, [f64]> + Sync) -> Vec<f64> {
         let (rows, problem) = (self.rows, self.problem);
         self.blocks.each(self.threads, &mut self.terms, |range, t| {
             let mut sum = std::mem::take(&mut t.sum);
             sum.fill(0.0);
-            add_rows(rows, problem, range, choose(t), &mut sum);
+            add_rows(rows, problem, range, &choose(t), &mut sum);
             t.sum = sum;
         });
         let mut total = vec![0.0; self.w.len()];
@@ -220,15 +218,15 @@ impl<'a, R: Rows> Method<'a, R> {
     /// Estimates P and D where the method stands, keeps the best of each, and gives the relative gap; `None` if numbers broke down.
     fn evaluate(&mut self) -> Option<f64> {
         let problem = self.problem;
-        let implied = self.sum_rows(|t| &t.alpha);
+        let implied = self.sum_rows(|t| Cow::Borrowed(&t.alpha));
         let (mut losses, mut linear) = (regulariser(problem, &self.w), 0.0);
         let (mut diagonal, mut steepest) = (0.0, 0.0_f64);
         for t in &self.terms {
             for (j, k) in t.range.clone().enumerate() {
-                let v = problem.offset[k] - t.margin[j];
-                losses += loss(problem.loss, problem.weight[k], v);
+                let v = problem.offset(k) - t.margin[j];
+                losses += loss(problem.loss, problem.weight(k), v);
                 steepest = steepest.max(v.abs());
-                linear += problem.offset[k] * t.alpha[j];
+                linear += problem.offset(k) * t.alpha[j];
                 diagonal += problem.diagonal(k) * t.alpha[j] * t.alpha[j];
             }
         }
@@ -273,16 +271,20 @@ impl<'a, R: Rows> Method<'a, R> {
         }
     }
 
-    /// One iteration; false if no step is possible.
-    fn advance(&mut self) -> bool {
+    /// One iteration. What ends the run is returned: that `poll` gives a status, or that no step is possible.
+    fn advance(&mut self, poll: &mut dyn FnMut() -> Option<SolverStatus>) -> Option<SolverStatus> {
         let problem = self.problem;
         let mu = self.centrality();
         self.last_mu = mu;
-        self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Linearise));
-        let factor = self.factorise();
+        let mut stop = None;
+        let factor = self.factorise(&mut || {
+            stop = poll();
+            stop.is_none()
+        });
+        let Some(factor) = factor else { return stop };
         // Predictor: straight to the optimum.
         self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAtZero));
-        self.direction(&factor, true);
+        self.direction(&factor);
         let affine = self.longest();
         let after: f64 = self.terms.iter().map(|t| t.products_after(problem, affine)).sum::<f64>()
             / self.n_pairs;
@@ -290,35 +292,35 @@ impl<'a, R: Rows> Method<'a, R> {
         // Corrector: to the central path, with the second-order terms of the predictor.
         self.blocks
             .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::AimAt(target)));
-        let mut step_w = self.direction(&factor, true);
+        let mut step_w = self.direction(&factor);
         let mut step = self.longest();
         for _ in 0..self.correctors {
             let hoped = (step + 0.3).min(1.0);
-            self.blocks.each(self.threads, &mut self.terms, |_, t| {
-                t.work(problem, Work::AimAtCentrality(target, hoped));
-            });
-            let extra_w = self.direction(&factor, false);
-            self.blocks.each(self.threads, &mut self.terms, |_, t| t.join());
-            let longer = self.longest();
+            let centrality = Centrality { mu: target, step: hoped };
+            let extra_w = self.corrector(&factor, centrality);
+            let longest = self.terms.iter().map(|t| t.longest_with(problem, centrality));
+            let longer = longest.fold(1.0, f64::min);
             if longer < step + 0.03 {
-                self.blocks.each(self.threads, &mut self.terms, |_, t| t.part());
                 break;
             }
+            let join = Work::Join(centrality);
+            self.blocks.each(self.threads, &mut self.terms, |_, t| t.work(problem, join));
             step = longer;
             step_w.iter_mut().zip(&extra_w).for_each(|(a, b)| *a += b);
         }
         self.matrix = factor.into_values();
         let step = (TO_THE_WALL * step).min(1.0);
         if !(step > 1e-10 && step_w.iter().all(|x| x.is_finite())) {
-            return false;
+            return Some(SolverStatus::Stalled);
         }
         self.blocks
             .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Advance(step)));
         self.w.iter_mut().zip(&step_w).for_each(|(w, d)| *w += step * d);
-        true
+        None
     }
 
-    fn factorise(&mut self) -> Factor {
+    /// The factor of the present matrix; `None` if `proceed` said no.
+    fn factorise(&mut self, proceed: &mut dyn FnMut() -> bool) -> Option<Factor> {
         let order = self.w.len();
         let mut matrix = std::mem::take(&mut self.matrix);
         if matrix.is_empty() {
@@ -333,41 +335,44 @@ impl<'a, R: Rows> Method<'a, R> {
         // A free intercept has no regulariser of its own to compare with.
         let mut least = NEGLIGIBLE;
         if self.problem.intercept.regulariser() == 0.0 {
-            let sum: f64 = self.terms.iter().map(|t| t.theta.iter().sum::<f64>()).sum();
+            let sum: f64 = self.terms.iter().map(|t| t.sum_of_theta(self.problem)).sum();
             least *= (sum / self.problem.len() as f64).min(1.0);
         }
         let terms = &self.terms;
-        self.normal.sum(
+        let summed = self.normal.sum(
             self.rows,
             self.problem,
             &self.blocks,
-            &self.norms,
-            least,
-            |b| &terms[b].theta,
+            Parameters { terms, norms: &self.norms, least },
             self.threads,
+            proceed,
             &mut matrix,
         );
-        Factor::new(matrix, order)
+        if summed { Factor::new(matrix, order, proceed) } else { None }
     }
 
-    /// Solves for the direction of the current targets and spreads it over the terms; `whole` includes the residuals.
-    fn direction(&mut self, factor: &Factor, whole: bool) -> Vec<f64> {
+    /// Solves for the direction whose targets have been set and spreads it over the terms.
+    fn direction(&mut self, factor: &Factor) -> Vec<f64> {
         let (rows, problem) = (self.rows, self.problem);
-        self.blocks
-            .each(self.threads, &mut self.terms, |_, t| t.work(problem, Work::Reduce(whole)));
-        let mut right = self.sum_rows(|t| &t.pull);
-        if whole {
-            right.iter_mut().zip(&self.residual).for_each(|(r, q)| *r += q);
-        }
-        factor.solve(&mut right);
-        let step_w = right;
+        let mut step_w = self.sum_rows(|t| Cow::Borrowed(&t.step.alpha));
+        step_w.iter_mut().zip(&self.residual).for_each(|(r, q)| *r += q);
+        factor.solve(&mut step_w);
         self.blocks.each(self.threads, &mut self.terms, |range, t| {
-            let mut margin = std::mem::take(&mut t.step.margin);
-            margins(rows, problem, range, &step_w, &mut margin);
-            t.step.margin = margin;
-            t.work(problem, Work::Expand(whole));
+            margins(rows, problem, range, &step_w, &mut t.step.margin);
+            t.work(problem, Work::Expand);
         });
         step_w
+    }
+
+    /// Solves for a centrality corrector of the direction.
+    fn corrector(&mut self, factor: &Factor, centrality: Centrality) -> Vec<f64> {
+        let (rows, problem) = (self.rows, self.problem);
+        let mut extra_w = self.sum_rows(|t| Cow::Owned(t.pull(problem, centrality)));
+        factor.solve(&mut extra_w);
+        self.blocks.each(self.threads, &mut self.terms, |range, t| {
+            margins(rows, problem, range, &extra_w, &mut t.extra);
+        });
+        extra_w
     }
 
     /// Longest step up to 1 that keeps everything positive.

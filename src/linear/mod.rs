@@ -8,6 +8,7 @@
 //! c = -t - epsilon), with loss(v) = max(0, v) or its square. See `docs/linear.md`.
 
 mod blocks;
+mod centrality;
 pub mod certificate;
 pub mod data;
 mod dense;

@@ -35,7 +35,7 @@ pub fn primal<R: Rows>(rows: &R, problem: &LinearProblem, w: &[f64], threads: &T
         let mut values = vec![0.0; range.len()];
         margins(rows, problem, range.clone(), w, &mut values);
         for (k, m) in range.zip(values) {
-            sum.add(loss(problem.loss, problem.weight[k], problem.offset[k] - m));
+            sum.add(loss(problem.loss, problem.weight(k), problem.offset(k) - m));
         }
     });
     let mut total = Sum::default();

@@ -41,14 +41,15 @@ impl Intercept {
 /// Terms in the order of their rows; terms of weight zero are left out.
 #[derive(Clone, Debug)]
 pub struct LinearProblem {
-    /// Row of each term, never falling.
-    pub row: Vec<u32>,
-    /// z, of -1 and +1.
-    pub sign: Vec<f64>,
-    /// c.
-    pub offset: Vec<f64>,
-    /// u, positive.
-    pub weight: Vec<f64>,
+    /// Row of each term, never falling; empty where term k is of row k.
+    row: Vec<u32>,
+    len: usize,
+    /// z, of -1 and +1, in as little memory as there can be many.
+    sign: Vec<i8>,
+    /// c; empty where it is 1 for all.
+    offset: Vec<f64>,
+    /// u, positive; a single one if all are equal.
+    weight: Vec<f64>,
     /// Loss of every term.
     pub loss: Loss,
     /// Role of the intercept.
@@ -60,13 +61,13 @@ impl LinearProblem {
     ///
     /// # Errors
     /// If lengths differ or a value is out of range.
-    pub fn classification(
-        signs: &[f64],
+    pub fn classification<S: Copy + Into<f64>>(
+        signs: &[S],
         weights: &[f64],
         loss: Loss,
         intercept: Intercept,
     ) -> Result<Self> {
-        if let Some(z) = signs.iter().find(|z| z.abs() != 1.0) {
+        if let Some(z) = signs.iter().map(|z| (*z).into()).find(|z| z.abs() != 1.0) {
             return Err(Error::Value {
                 argument: "signs",
                 expected: "entries -1 or +1",
@@ -76,7 +77,7 @@ impl LinearProblem {
         let mut problem = Self::empty(signs.len(), weights, loss, intercept)?;
         for (i, (&z, &u)) in signs.iter().zip(weights).enumerate() {
             if u > 0.0 {
-                problem.push(i, z, 1.0, u);
+                problem.push(i, z.into(), u);
             }
         }
         Ok(problem)
@@ -104,8 +105,9 @@ impl LinearProblem {
         let mut problem = Self::empty(targets.len(), weights, loss, intercept)?;
         for (i, (&t, &u)) in targets.iter().zip(weights).enumerate() {
             if u > 0.0 {
-                problem.push(i, 1.0, t - epsilon, u);
-                problem.push(i, -1.0, -t - epsilon, u);
+                problem.push(i, 1.0, u);
+                problem.push(i, -1.0, u);
+                problem.offset.extend([t - epsilon, -t - epsilon]);
             }
         }
         Ok(problem)
@@ -138,6 +140,7 @@ impl LinearProblem {
         }
         Ok(Self {
             row: Vec::new(),
+            len: 0,
             sign: Vec::new(),
             offset: Vec::new(),
             weight: Vec::new(),
@@ -146,21 +149,58 @@ impl LinearProblem {
         })
     }
 
-    fn push(&mut self, row: usize, sign: f64, offset: f64, weight: f64) {
-        self.row.push(row as u32);
-        self.sign.push(sign);
-        self.offset.push(offset);
-        self.weight.push(weight);
+    fn push(&mut self, row: usize, sign: f64, weight: f64) {
+        // Rows and weights are written down from the first on that is not as expected.
+        if row != self.len && self.row.is_empty() {
+            self.row.extend(0..self.len as u32);
+        }
+        if row != self.len || !self.row.is_empty() {
+            self.row.push(row as u32);
+        }
+        self.sign.push(sign as i8);
+        match self.weight[..] {
+            [same] if same == weight => {}
+            [same] if self.len > 1 => {
+                self.weight.resize(self.len, same);
+                self.weight.push(weight);
+            }
+            _ => self.weight.push(weight),
+        }
+        self.len += 1;
     }
 
     /// Number of terms.
     pub fn len(&self) -> usize {
-        self.row.len()
+        self.len
     }
 
     /// Whether every weight is zero.
     pub fn is_empty(&self) -> bool {
-        self.row.is_empty()
+        self.len == 0
+    }
+
+    /// Row of term k.
+    #[inline(always)]
+    pub fn row(&self, k: usize) -> usize {
+        if self.row.is_empty() { k } else { self.row[k] as usize }
+    }
+
+    /// u of term k.
+    #[inline(always)]
+    pub fn weight(&self, k: usize) -> f64 {
+        if self.weight.len() == 1 { self.weight[0] } else { self.weight[k] }
+    }
+
+    /// z of term k.
+    #[inline(always)]
+    pub fn sign(&self, k: usize) -> f64 {
+        f64::from(self.sign[k])
+    }
+
+    /// c of term k.
+    #[inline(always)]
+    pub fn offset(&self, k: usize) -> f64 {
+        if self.offset.is_empty() { 1.0 } else { self.offset[k] }
     }
 
     /// Diagonal that the loss adds to the dual: 0, or 1/(2u) for the square.
@@ -168,7 +208,7 @@ impl LinearProblem {
     pub fn diagonal(&self, k: usize) -> f64 {
         match self.loss {
             Loss::Linear => 0.0,
-            Loss::Squared => 0.5 / self.weight[k],
+            Loss::Squared => 0.5 / self.weight(k),
         }
     }
 
@@ -176,7 +216,7 @@ impl LinearProblem {
     #[inline]
     pub fn upper(&self, k: usize) -> f64 {
         match self.loss {
-            Loss::Linear => self.weight[k],
+            Loss::Linear => self.weight(k),
             Loss::Squared => f64::INFINITY,
         }
     }
@@ -186,8 +226,8 @@ impl LinearProblem {
     /// # Errors
     /// If there are fewer.
     pub fn check_rows(&self, n: usize) -> Result<()> {
-        match self.row.last() {
-            Some(&last) if last as usize >= n => Err(Error::Shape {
+        match self.len.checked_sub(1).map(|last| self.row(last)) {
+            Some(last) if last >= n => Err(Error::Shape {
                 argument: "X",
                 expected: format!("at least {} rows", last + 1),
                 got: n.to_string(),

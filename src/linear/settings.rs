@@ -104,6 +104,8 @@ pub struct LinearSettings {
     pub power_t: f64,
     /// Whether the stochastic method averages its iterates.
     pub average: bool,
+    /// Whether dual descent and the gradient methods stop as soon as the gap falls too slowly.
+    pub early_stopping: bool,
     /// Samples seen before, for a run that goes on from others; the last iterate is then what counts, not the best.
     pub seen: Option<u64>,
 }
@@ -119,6 +121,7 @@ impl Default for LinearSettings {
             eta0: 0.0,
             power_t: 0.5,
             average: true,
+            early_stopping: false,
             seen: None,
         }
     }

@@ -11,14 +11,14 @@ use super::objective::primal;
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem, Loss};
 use super::settings::{LinearSettings, Schedule};
-use super::track::{Track, feasible_dual};
+use super::track::{Pace, Track, feasible_dual};
 use crate::linalg::simd::{Routine, dispatch};
 use crate::observer::Monitor;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Iterates of an epoch that enter the average.
-const SNAPSHOTS: usize = 16;
+/// Parts of an epoch; the iterate after each enters the average, and a request to stop is heard.
+const PARTS: usize = 16;
 /// Power of time in the weights of the averages.
 const POWER: f64 = 4.0;
 /// Share by which the epochs between two looks at the gap grow.
@@ -43,14 +43,21 @@ pub(super) fn solve<R: Rows>(
     let mut run = Run::new(rows, problem, settings, start);
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look, mut restarts) = (0, 1, 0);
-    let status = loop {
+    let mut pace = Pace::new(settings.early_stopping);
+    let status = 'epochs: loop {
         if settings.max_iter.is_some_and(|most| n_iter >= most) {
             break SolverStatus::MaxIter;
         }
         if let Some(stop) = monitor.poll(|| track.report("sgd", n_iter)) {
             break stop;
         }
-        run.epoch();
+        for part in 0..PARTS {
+            run.part(part);
+            if let Some(stop) = monitor.poll(|| track.report("sgd", n_iter)) {
+                break 'epochs stop;
+            }
+        }
+        run.end_epoch();
         n_iter += 1;
         if n_iter < next_look && settings.max_iter != Some(n_iter) {
             continue;
@@ -87,6 +94,9 @@ pub(super) fn solve<R: Rows>(
                 break SolverStatus::Optimal;
             }
             asked *= 0.5;
+        }
+        if pace.is_too_slow(n_iter, track.gap()) {
+            break SolverStatus::EarlyStopped;
         }
         if !track.still_moving(n_iter, GRANTED) {
             break SolverStatus::Stalled;
@@ -129,9 +139,10 @@ impl<'a, R: Rows> Run<'a, R> {
         let feature = problem.intercept.feature();
         // The first step moves no term, on average, by more than its scale.
         let mut stiffness = 0.0;
-        for (k, &i) in problem.row.iter().enumerate() {
+        for k in 0..m {
+            let i = problem.row(k);
             let curved = if problem.loss == Loss::Squared { 2.0 } else { 1.0 };
-            stiffness += curved * problem.weight[k] * (squared[i as usize] + feature * feature);
+            stiffness += curved * problem.weight(k) * (squared[i] + feature * feature);
         }
         Self {
             rows,
@@ -160,22 +171,26 @@ impl<'a, R: Rows> Run<'a, R> {
         w
     }
 
-    fn epoch(&mut self) {
-        self.order.shuffle(&mut self.visits);
-        let m = self.visits.len();
-        for s in 0..SNAPSHOTS {
-            let range = m * s / SNAPSHOTS..m * (s + 1) / SNAPSHOTS;
-            if range.is_empty() {
-                continue;
-            }
-            dispatch(Visits { run: self, range });
-            if self.settings.average {
-                self.n_snapshots += 1.0;
-                let share = (POWER + 1.0) / (self.n_snapshots + POWER);
-                let w = self.weights();
-                self.mean.iter_mut().zip(w).for_each(|(a, w)| *a += share * (w - *a));
-            }
+    /// Visits one part of the terms, in a new order from the first part on.
+    fn part(&mut self, part: usize) {
+        if part == 0 {
+            self.order.shuffle(&mut self.visits);
         }
+        let m = self.visits.len();
+        let range = m * part / PARTS..m * (part + 1) / PARTS;
+        if range.is_empty() {
+            return;
+        }
+        dispatch(Visits { run: self, range });
+        if self.settings.average {
+            self.n_snapshots += 1.0;
+            let share = (POWER + 1.0) / (self.n_snapshots + POWER);
+            let w = self.weights();
+            self.mean.iter_mut().zip(w).for_each(|(a, w)| *a += share * (w - *a));
+        }
+    }
+
+    fn end_epoch(&mut self) {
         self.epochs += 1.0;
         let share = (POWER + 1.0) / (self.epochs + POWER);
         self.alpha.iter_mut().zip(&self.met).for_each(|(a, g)| *a += share * (g - *a));
@@ -198,7 +213,7 @@ impl<R: Rows> Routine for Visits<'_, '_, R> {
         let free = problem.intercept.regulariser() == 0.0;
         for &k in &visits[range] {
             let k = k as usize;
-            let (i, z, u) = (problem.row[k] as usize, problem.sign[k], problem.weight[k]);
+            let (i, z, u) = (problem.row(k), problem.sign(k), problem.weight(k));
             *t += 1.0;
             let eta = match settings.schedule {
                 Schedule::Optimal => 1.0 / (*t + *t0),
@@ -207,7 +222,7 @@ impl<R: Rows> Routine for Visits<'_, '_, R> {
             };
             let own = if free { v[d] } else { *scale * v[d] };
             let f = *scale * rows.dot::<FMA>(i, &v[..d]) + own * feature;
-            let lack = problem.offset[k] - z * f;
+            let lack = problem.offset(k) - z * f;
             let slope = match problem.loss {
                 Loss::Linear if lack > 0.0 => u,
                 Loss::Linear => 0.0,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::centrality::Centrality;
 use super::problem::{LinearProblem, Loss};
 use crate::linalg::simd::{Routine, dispatch};
 
@@ -11,18 +12,14 @@ const LANES: usize = 8;
 /// What can be done with every term.
 #[derive(Clone, Copy)]
 pub(super) enum Work {
-    /// Compute theta.
-    Linearise,
     /// Aim at products of zero.
     AimAtZero,
     /// Aim at products of mu, second-order terms of the direction included.
     AimAt(f64),
-    /// Aim at drawing outlying products back towards mu, after a step of the second number.
-    AimAtCentrality(f64, f64),
-    /// Make the right-hand side, with the residuals or without.
-    Reduce(bool),
-    /// Make the direction, with the residuals or without.
-    Expand(bool),
+    /// Make the direction.
+    Expand,
+    /// Add the centrality corrector to it.
+    Join(Centrality),
     /// Take a step.
     Advance(f64),
 }
@@ -32,6 +29,7 @@ pub(super) enum Work {
 enum Look {
     Products(f64),
     Longest,
+    LongestWith(Centrality),
 }
 
 struct Pass<'a> {
@@ -47,6 +45,7 @@ impl Routine for Pass<'_> {
         match self.work {
             Look::Products(t) => self.terms.products_at_loop(self.problem, t),
             Look::Longest => self.terms.longest_loop(self.problem),
+            Look::LongestWith(centrality) => self.terms.longest_with_loop(self.problem, centrality),
         }
     }
 }
@@ -63,99 +62,81 @@ impl Routine for Change<'_> {
     fn run<const FMA: bool>(self) {
         let Self { terms, problem, work } = self;
         match work {
-            Work::Linearise => terms.linearise_loop(problem),
             Work::AimAtZero => terms.aim_at_zero_loop(problem),
             Work::AimAt(mu) => terms.aim_at_loop(problem, mu),
-            Work::AimAtCentrality(mu, t) => terms.aim_at_centrality_loop(problem, mu, t),
-            Work::Reduce(whole) => terms.reduce_loop(problem, whole),
-            Work::Expand(whole) => terms.expand_loop(problem, whole),
+            Work::Expand => terms.expand_loop(problem),
+            Work::Join(centrality) => terms.join_loop(problem, centrality),
             Work::Advance(t) => terms.advance_loop(problem, t),
         }
     }
 }
 
-/// Raises the lanes to SIGN times -step / value where that is larger.
+/// Raises the lanes to -step / value where that is larger.
 #[inline(always)]
-fn blockage<const SIGN: i32>(step: &[f64], value: &[f64], lanes: &mut [f64; LANES]) {
-    let (steps, step_rest) = step.as_chunks::<LANES>();
-    let (values, value_rest) = value.as_chunks::<LANES>();
-    let sign = -f64::from(SIGN);
-    for (step, value) in steps.iter().zip(values) {
-        for l in 0..LANES {
-            let ratio = sign * step[l] / value[l];
-            lanes[l] = if ratio > lanes[l] { ratio } else { lanes[l] };
-        }
-    }
-    for (step, value) in step_rest.iter().zip(value_rest) {
-        lanes[0] = lanes[0].max(sign * step / value);
+fn blockage(n: usize, lanes: &mut [f64; LANES], step_and_value: impl Fn(usize) -> (f64, f64)) {
+    for j in 0..n {
+        let (step, value) = step_and_value(j);
+        let ratio = -step / value;
+        let lane = &mut lanes[j % LANES];
+        *lane = if ratio > *lane { ratio } else { *lane };
     }
 }
 
-/// A change of all that a term has.
+/// A change of all that a term has; that of the slack follows from the others. Before the system is solved it holds what the targets
+/// ask for: theta g, which the term adds to the right-hand side, as `alpha`, and the target of the second product as `excess`.
 #[derive(Clone, Default)]
 pub(super) struct Step {
     pub(super) margin: Vec<f64>,
     pub(super) alpha: Vec<f64>,
-    pub(super) slack: Vec<f64>,
+    /// Empty for squared losses, where it follows too.
     pub(super) excess: Vec<f64>,
 }
 
 impl Step {
-    fn new(n: usize) -> Self {
-        let zeros = vec![0.0; n];
-        Self { margin: zeros.clone(), alpha: zeros.clone(), slack: zeros.clone(), excess: zeros }
+    fn new(n: usize, pairs: usize) -> Self {
+        Self { margin: vec![0.0; n], alpha: vec![0.0; n], excess: vec![0.0; pairs] }
     }
 }
 
-/// One block.
+/// One block. There may be as many terms as numbers in memory allow, so that nothing is kept that is cheap to compute again.
 pub(super) struct Terms {
     pub(super) range: Range<usize>,
     /// z f(x).
     pub(super) margin: Vec<f64>,
     /// a.
     pub(super) alpha: Vec<f64>,
-    /// v = u - a, kept apart so that it has its own digits.
-    room: Vec<f64>,
+    /// v = u - a, kept apart so that it has its own digits; empty for squared losses.
+    pub(super) room: Vec<f64>,
     /// s.
-    slack: Vec<f64>,
-    /// xi.
-    excess: Vec<f64>,
-    /// theta.
-    pub(super) theta: Vec<f64>,
-    /// Targets of the two products, less what they are.
-    want: Vec<f64>,
-    want_excess: Vec<f64>,
-    /// theta g: what the term adds to the right-hand side.
-    pub(super) pull: Vec<f64>,
-    /// The direction being made, and the one it is to be added to.
+    pub(super) slack: Vec<f64>,
+    /// xi; empty for squared losses.
+    pub(super) excess: Vec<f64>,
+    /// The direction being made.
     pub(super) step: Step,
-    base: Step,
+    /// Change of the margin along a centrality corrector of it; the rest of that is computed where it is needed.
+    pub(super) extra: Vec<f64>,
     /// Sum over the block's rows.
     pub(super) sum: Vec<f64>,
 }
 
 impl Terms {
-    pub(super) fn new(range: Range<usize>, order: usize) -> Self {
+    pub(super) fn new(range: Range<usize>, order: usize, problem: &LinearProblem) -> Self {
         let n = range.len();
-        let zeros = vec![0.0; n];
+        let pairs = if problem.loss == Loss::Linear { n } else { 0 };
         Self {
             range,
-            margin: zeros.clone(),
-            alpha: zeros.clone(),
-            room: zeros.clone(),
-            slack: zeros.clone(),
-            excess: zeros.clone(),
-            theta: zeros.clone(),
-            want: zeros.clone(),
-            want_excess: zeros.clone(),
-            pull: zeros,
-            step: Step::new(n),
-            base: Step::new(n),
+            margin: vec![0.0; n],
+            alpha: vec![0.0; n],
+            room: vec![0.0; pairs],
+            slack: vec![0.0; n],
+            excess: vec![0.0; pairs],
+            step: Step::new(n, pairs),
+            extra: vec![0.0; n],
             sum: vec![0.0; order],
         }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.margin.len()
     }
 
@@ -163,8 +144,8 @@ impl Terms {
     pub(super) fn centre(&mut self, problem: &LinearProblem, mu: f64) {
         for j in 0..self.len() {
             let k = self.range.start + j;
-            let v = problem.offset[k] - self.margin[j];
-            let u = problem.weight[k];
+            let v = problem.offset(k) - self.margin[j];
+            let u = problem.weight(k);
             match problem.loss {
                 Loss::Linear => {
                     // s = xi - v, mu/s + mu/xi = u, written so that nothing cancels.
@@ -204,17 +185,15 @@ impl Terms {
     #[inline(always)]
     fn products_at_loop(&self, problem: &LinearProblem, t: f64) -> f64 {
         let step = &self.step;
-        let n = self.len();
-        let (slack, alpha) = (&self.slack[..n], &self.alpha[..n]);
-        let (d_slack, d_alpha) = (&step.slack[..n], &step.alpha[..n]);
         let mut sums = [0.0; LANES];
-        for j in 0..n {
-            sums[j % LANES] += (slack[j] + t * d_slack[j]) * (alpha[j] + t * d_alpha[j]);
+        for j in 0..self.len() {
+            let slack = self.slack[j] + t * self.slack_step(problem, step, j);
+            sums[j % LANES] += slack * (self.alpha[j] + t * step.alpha[j]);
         }
         if problem.loss == Loss::Linear {
-            let (excess, room, d_excess) = (&self.excess[..n], &self.room[..n], &step.excess[..n]);
-            for j in 0..n {
-                sums[j % LANES] += (excess[j] + t * d_excess[j]) * (room[j] - t * d_alpha[j]);
+            for j in 0..self.len() {
+                let excess = self.excess[j] + t * step.excess[j];
+                sums[j % LANES] += excess * (self.room[j] - t * step.alpha[j]);
             }
         }
         sums.iter().sum()
@@ -225,20 +204,46 @@ impl Terms {
         dispatch(Pass { terms: self, problem, work: Look::Longest })
     }
 
+    /// Longest step up to 1 along the direction with its corrector.
+    pub(super) fn longest_with(&self, problem: &LinearProblem, centrality: Centrality) -> f64 {
+        dispatch(Pass { terms: self, problem, work: Look::LongestWith(centrality) })
+    }
+
     /// Does one piece of work on every term.
     pub(super) fn work(&mut self, problem: &LinearProblem, work: Work) {
         dispatch(Change { terms: self, problem, work });
     }
 
-    /// theta of every term.
+    /// theta of a term; computed where it is needed, always from the same numbers until the step is taken.
     #[inline(always)]
-    fn linearise_loop(&mut self, problem: &LinearProblem) {
-        for j in 0..self.len() {
-            let second = match problem.loss {
-                Loss::Linear => self.excess[j] / self.room[j],
-                Loss::Squared => problem.diagonal(self.range.start + j),
-            };
-            self.theta[j] = 1.0 / (self.slack[j] / self.alpha[j] + second);
+    pub(super) fn theta(&self, problem: &LinearProblem, j: usize) -> f64 {
+        let second = match problem.loss {
+            Loss::Linear => self.excess[j] / self.room[j],
+            Loss::Squared => problem.diagonal(self.range.start + j),
+        };
+        1.0 / (self.slack[j] / self.alpha[j] + second)
+    }
+
+    pub(super) fn sum_of_theta(&self, problem: &LinearProblem) -> f64 {
+        (0..self.len()).map(|j| self.theta(problem, j)).sum()
+    }
+
+    /// Targets of both products, less what they are, in units of the margin.
+    #[inline(always)]
+    pub(super) fn quotient(&self, problem: &LinearProblem, j: usize, want: (f64, f64)) -> f64 {
+        match problem.loss {
+            Loss::Linear => want.0 / self.alpha[j] - want.1 / self.room[j],
+            Loss::Squared => want.0 / self.alpha[j],
+        }
+    }
+
+    /// Sets the targets as the beginning of a direction, which takes the residual away too.
+    #[inline(always)]
+    fn aim(&mut self, problem: &LinearProblem, j: usize, want: (f64, f64)) {
+        let g = self.quotient(problem, j, want) - self.own_residual(problem, j);
+        self.step.alpha[j] = self.theta(problem, j) * g;
+        if problem.loss == Loss::Linear {
+            self.step.excess[j] = want.1;
         }
     }
 
@@ -246,49 +251,26 @@ impl Terms {
     #[inline(always)]
     fn aim_at_zero_loop(&mut self, problem: &LinearProblem) {
         for j in 0..self.len() {
-            self.want[j] = -self.slack[j] * self.alpha[j];
-        }
-        if problem.loss == Loss::Linear {
-            for j in 0..self.len() {
-                self.want_excess[j] = -self.excess[j] * self.room[j];
-            }
+            let second = match problem.loss {
+                Loss::Linear => -self.excess[j] * self.room[j],
+                Loss::Squared => 0.0,
+            };
+            self.aim(problem, j, (-self.slack[j] * self.alpha[j], second));
         }
     }
 
     /// Targets of the corrector: products of mu, second-order terms of the predictor included.
     #[inline(always)]
     fn aim_at_loop(&mut self, problem: &LinearProblem, mu: f64) {
-        let step = &self.step;
         for j in 0..self.len() {
-            self.want[j] = mu - self.slack[j] * self.alpha[j] - step.slack[j] * step.alpha[j];
-        }
-        if problem.loss == Loss::Linear {
-            for j in 0..self.len() {
-                self.want_excess[j] =
-                    mu - self.excess[j] * self.room[j] + step.excess[j] * step.alpha[j];
-            }
-        }
-    }
-
-    /// Targets of a centrality corrector: products that a step of `t` would leave far from mu are drawn back to [mu/10, 10 mu]. The
-    /// direction so far is set aside.
-    #[inline(always)]
-    fn aim_at_centrality_loop(&mut self, problem: &LinearProblem, mu: f64, t: f64) {
-        std::mem::swap(&mut self.step, &mut self.base);
-        let base = &self.base;
-        let correction = |product: f64| {
-            let inside = product.max(0.1 * mu).min(10.0 * mu);
-            (inside - product).max(-10.0 * mu)
-        };
-        for j in 0..self.len() {
-            let slack = self.slack[j] + t * base.slack[j];
-            self.want[j] = correction(slack * (self.alpha[j] + t * base.alpha[j]));
-        }
-        if problem.loss == Loss::Linear {
-            for j in 0..self.len() {
-                let excess = self.excess[j] + t * base.excess[j];
-                self.want_excess[j] = correction(excess * (self.room[j] - t * base.alpha[j]));
-            }
+            let (step, d_alpha) = (&self.step, self.step.alpha[j]);
+            let first =
+                mu - self.slack[j] * self.alpha[j] - self.slack_step(problem, step, j) * d_alpha;
+            let second = match problem.loss {
+                Loss::Linear => mu - self.excess[j] * self.room[j] + step.excess[j] * d_alpha,
+                Loss::Squared => 0.0,
+            };
+            self.aim(problem, j, (first, second));
         }
     }
 
@@ -300,69 +282,43 @@ impl Terms {
             Loss::Linear => self.excess[j],
             Loss::Squared => problem.diagonal(k) * self.alpha[j],
         };
-        (self.margin[j] - problem.offset[k]) + excess - self.slack[j]
+        (self.margin[j] - problem.offset(k)) + excess - self.slack[j]
     }
 
-    /// What every term adds to the right-hand side.
+    /// Change of the slack along a direction that includes the residual.
     #[inline(always)]
-    fn reduce_loop(&mut self, problem: &LinearProblem, whole: bool) {
-        for j in 0..self.len() {
-            let mut g = self.want[j] / self.alpha[j];
-            if problem.loss == Loss::Linear {
-                g -= self.want_excess[j] / self.room[j];
-            }
-            if whole {
-                g -= self.own_residual(problem, j);
-            }
-            self.pull[j] = self.theta[j] * g;
-        }
+    pub(super) fn slack_step(&self, problem: &LinearProblem, step: &Step, j: usize) -> f64 {
+        let excess = match problem.loss {
+            Loss::Linear => step.excess[j],
+            Loss::Squared => problem.diagonal(self.range.start + j) * step.alpha[j],
+        };
+        step.margin[j] + excess + self.own_residual(problem, j)
     }
 
-    /// The directions of every term, from the change of its margin.
+    /// The directions of every term, from its targets and the change of its margin.
     #[inline(always)]
-    fn expand_loop(&mut self, problem: &LinearProblem, whole: bool) {
-        for j in 0..self.len() {
-            let change = self.step.margin[j];
-            let alpha = self.pull[j] - self.theta[j] * change;
-            let excess = match problem.loss {
-                Loss::Linear => (self.want_excess[j] + self.excess[j] * alpha) / self.room[j],
-                Loss::Squared => problem.diagonal(self.range.start + j) * alpha,
-            };
-            let residual = if whole { self.own_residual(problem, j) } else { 0.0 };
-            self.step.alpha[j] = alpha;
-            self.step.excess[j] = excess;
-            self.step.slack[j] = change + excess + residual;
+    fn expand_loop(&mut self, problem: &LinearProblem) {
+        for j in 0..self.margin.len() {
+            self.step.alpha[j] -= self.theta(problem, j) * self.step.margin[j];
         }
-    }
-
-    /// Adds the direction that was set aside to the new one.
-    pub(super) fn join(&mut self) {
-        let (step, base) = (&mut self.step, &self.base);
-        for (a, b) in [
-            (&mut step.margin, &base.margin),
-            (&mut step.alpha, &base.alpha),
-            (&mut step.slack, &base.slack),
-            (&mut step.excess, &base.excess),
-        ] {
-            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        let step = &mut self.step;
+        if problem.loss == Loss::Linear {
+            for j in 0..self.margin.len() {
+                step.excess[j] = (step.excess[j] + self.excess[j] * step.alpha[j]) / self.room[j];
+            }
         }
-    }
-
-    /// Returns to the direction that was set aside.
-    pub(super) fn part(&mut self) {
-        std::mem::swap(&mut self.step, &mut self.base);
     }
 
     /// The reciprocal of the largest blockage, at least 1.
     #[inline(always)]
     fn longest_loop(&self, problem: &LinearProblem) -> f64 {
-        let step = &self.step;
+        let (step, n) = (&self.step, self.len());
         let mut lanes = [1.0; LANES];
-        blockage::<1>(&step.slack, &self.slack, &mut lanes);
-        blockage::<1>(&step.alpha, &self.alpha, &mut lanes);
+        blockage(n, &mut lanes, |j| (self.slack_step(problem, step, j), self.slack[j]));
+        blockage(n, &mut lanes, |j| (step.alpha[j], self.alpha[j]));
         if problem.loss == Loss::Linear {
-            blockage::<1>(&step.excess, &self.excess, &mut lanes);
-            blockage::<-1>(&step.alpha, &self.room, &mut lanes);
+            blockage(n, &mut lanes, |j| (step.excess[j], self.excess[j]));
+            blockage(n, &mut lanes, |j| (-step.alpha[j], self.room[j]));
         }
         1.0 / lanes.iter().fold(1.0, |a, b| f64::max(a, *b))
     }
@@ -372,16 +328,16 @@ impl Terms {
     fn advance_loop(&mut self, problem: &LinearProblem, t: f64) {
         // Rounding may spend what the step length left: never less than a trace of what was there.
         let go = |x: &mut f64, dx: f64| *x = (*x + t * dx).max(1e-6 * *x).max(f64::MIN_POSITIVE);
-        let step = &self.step;
         for j in 0..self.margin.len() {
-            self.margin[j] += t * step.margin[j];
-            go(&mut self.slack[j], step.slack[j]);
-            go(&mut self.alpha[j], step.alpha[j]);
+            let d_slack = self.slack_step(problem, &self.step, j);
+            self.margin[j] += t * self.step.margin[j];
+            go(&mut self.slack[j], d_slack);
+            go(&mut self.alpha[j], self.step.alpha[j]);
         }
         if problem.loss == Loss::Linear {
             for j in 0..self.margin.len() {
-                go(&mut self.excess[j], step.excess[j]);
-                go(&mut self.room[j], -step.alpha[j]);
+                go(&mut self.excess[j], self.step.excess[j]);
+                go(&mut self.room[j], -self.step.alpha[j]);
             }
         }
     }

@@ -12,6 +12,39 @@ use crate::observer::Progress;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
+/// A run that is asked to stop early does so as soon as the gap falls, from one look to the next that is `PACE_EPOCHS` later or more,
+/// more slowly than by `PACE` in `PACE_EPOCHS` epochs.
+const PACE: f64 = 0.1;
+const PACE_EPOCHS: usize = 10;
+
+/// Whether the gap falls too slowly to go on.
+#[derive(Debug)]
+pub(super) struct Pace {
+    asked: bool,
+    /// Epoch and gap of the last look that counted.
+    mark: Option<(usize, f64)>,
+}
+
+impl Pace {
+    /// Never too slow unless `asked`.
+    pub(super) fn new(asked: bool) -> Self {
+        Self { asked, mark: None }
+    }
+
+    pub(super) fn is_too_slow(&mut self, epoch: usize, gap: f64) -> bool {
+        let Some((before, earlier)) = self.mark else {
+            self.mark = Some((epoch, gap));
+            return false;
+        };
+        let epochs = epoch - before;
+        if !self.asked || epochs < PACE_EPOCHS {
+            return false;
+        }
+        self.mark = Some((epoch, gap));
+        gap > earlier * (1.0 - PACE).powf(epochs as f64 / PACE_EPOCHS as f64)
+    }
+}
+
 /// P beyond this multiple of its first value counts as divergence.
 const DIVERGED: f64 = 1e3;
 
@@ -127,7 +160,7 @@ pub(super) fn feasible_dual<R: Rows>(
     let mut linear = 0.0;
     let mut quadratic = regulariser(problem, &implied);
     for (k, a) in alpha.iter().enumerate() {
-        linear += problem.offset[k] * a;
+        linear += problem.offset(k) * a;
         quadratic += 0.5 * problem.diagonal(k) * a * a;
     }
     let value = if 2.0 * quadratic > linear && linear > 0.0 {

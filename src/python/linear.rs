@@ -1,5 +1,7 @@
 //! Linear fits: samples in the form they came in, borrowed.
 
+use std::borrow::Cow;
+
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2,
     PyUntypedArrayMethods,
@@ -54,6 +56,66 @@ impl<'py, T: Element + Real, I: Element + Index> Parts<'py, T, I> {
             self.offsets.values()?,
             self.d,
         ))
+    }
+}
+
+/// Signs of a classification, or numbers and the width of the tube around them.
+enum Targets<'py> {
+    Signs(Vector<'py, i8>),
+    Numbers(Vector<'py, f64>, f64),
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy)]
+enum Values<'a> {
+    Signs(&'a [i8]),
+    Numbers(&'a [f64], f64),
+}
+
+impl Values<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::Signs(signs) => signs.len(),
+            Self::Numbers(targets, _) => targets.len(),
+        }
+    }
+}
+
+impl<'py> Targets<'py> {
+    fn new(object: &Bound<'py, PyAny>, epsilon: Option<f64>) -> PyResult<Self> {
+        Ok(match epsilon {
+            None => Self::Signs(Vector::new("targets", object)?),
+            Some(epsilon) => Self::Numbers(Vector::new("targets", object)?, epsilon),
+        })
+    }
+
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::Signs(signs) => Values::Signs(signs.values()?),
+            Self::Numbers(targets, epsilon) => Values::Numbers(targets.values()?, *epsilon),
+        })
+    }
+}
+
+/// One weight for all samples, or one for each.
+enum Weights<'py> {
+    All(f64),
+    Each(Vector<'py, f64>),
+}
+
+impl<'py> Weights<'py> {
+    fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(weight) => Ok(Self::All(weight)),
+            Err(_) => Ok(Self::Each(Vector::new("weights", object)?)),
+        }
+    }
+
+    fn values(&self, n: usize) -> PyResult<Cow<'_, [f64]>> {
+        Ok(match self {
+            Self::All(weight) => Cow::Owned(vec![*weight; n]),
+            Self::Each(weights) => Cow::Borrowed(weights.values()?),
+        })
     }
 }
 
@@ -120,7 +182,8 @@ fn loss(name: &str) -> Result<Loss> {
     }
 }
 
-/// Weights of the features, intercept, dual variables and certificate of a linear model. `targets` are signs if `epsilon` is `None`.
+/// Weights of the features, intercept, dual variables and certificate of a linear model. `targets` are signs, as int8, if `epsilon` is
+/// `None`; `weights` is one number for all samples, or an array.
 #[pyfunction]
 #[pyo3(
     name = "fit_linear",
@@ -148,7 +211,8 @@ pub(super) fn fit_linear_py<'py>(
     observer: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>)> {
     let samples = Samples::new(X)?;
-    let (targets, weights) = (Vector::new("targets", targets)?, Vector::new("weights", weights)?);
+    let targets = Targets::new(targets, epsilon)?;
+    let weights = Weights::new(weights)?;
     let start = match &start {
         Some((coef, b)) => Some((Vector::<f64>::new("start", coef)?, *b)),
         None => None,
@@ -160,7 +224,8 @@ pub(super) fn fit_linear_py<'py>(
         (true, Some(scale)) => Intercept::Penalised(scale),
     };
     let settings = settings(options)?;
-    let (targets, weights) = (targets.values()?, weights.values()?);
+    let targets = targets.values()?;
+    let weights = weights.values(targets.len())?;
     let start = match &start {
         Some((coef, b)) => Some(LinearStart { coef: coef.values()?, intercept: *b }),
         None => None,
@@ -168,10 +233,15 @@ pub(super) fn fit_linear_py<'py>(
     let data = samples.data()?;
     let mut observer = PyObserver::new(observer);
     let fit = py.detach(|| -> Result<LinearFit> {
-        let problem = match epsilon {
-            None => LinearProblem::classification(targets, weights, loss, intercept)?,
-            Some(e) => LinearProblem::regression(targets, e, weights, loss, intercept)?,
+        let problem = match targets {
+            Values::Signs(signs) => {
+                LinearProblem::classification(signs, &weights, loss, intercept)?
+            }
+            Values::Numbers(targets, epsilon) => {
+                LinearProblem::regression(targets, epsilon, &weights, loss, intercept)?
+            }
         };
+        drop(weights);
         let threads = Threads::new(n_threads);
         fit_linear(&data, &problem, &settings, start, max_time, &threads, &mut observer)
     })?;
@@ -193,6 +263,7 @@ fn settings(options: &Bound<'_, PyDict>) -> PyResult<LinearSettings> {
             "eta0" => settings.eta0 = value.extract()?,
             "power_t" => settings.power_t = value.extract()?,
             "average" => settings.average = value.extract()?,
+            "early_stopping" => settings.early_stopping = value.extract()?,
             "seen" => settings.seen = Some(value.extract()?),
             "max_iter" => {
                 let most: i64 = value.extract()?;

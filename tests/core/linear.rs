@@ -45,10 +45,10 @@ fn primal(x: &[f64], problem: &LinearProblem, fit: &LinearFit) -> f64 {
     };
     let mut value = 0.5 * (fit.coef.iter().map(|w| w * w).sum::<f64>() + penalty);
     for k in 0..problem.len() {
-        let row = &x[problem.row[k] as usize * D..][..D];
+        let row = &x[problem.row(k) * D..][..D];
         let f = row.iter().zip(&fit.coef).map(|(x, w)| x * w).sum::<f64>() + fit.intercept;
-        let v = (problem.offset[k] - problem.sign[k] * f).max(0.0);
-        value += problem.weight[k] * if problem.loss == Loss::Squared { v * v } else { v };
+        let v = (problem.offset(k) - problem.sign(k) * f).max(0.0);
+        value += problem.weight(k) * if problem.loss == Loss::Squared { v * v } else { v };
     }
     value
 }
@@ -58,13 +58,13 @@ fn dual(x: &[f64], problem: &LinearProblem, fit: &LinearFit) -> f64 {
     let mut w = [0.0; D];
     let (mut sum, mut value, mut size) = (0.0, 0.0, 0.0);
     for k in 0..problem.len() {
-        let (a, u) = (fit.alpha[k], problem.weight[k]);
+        let (a, u) = (fit.alpha[k], problem.weight(k));
         assert!(a >= 0.0 && (problem.loss == Loss::Squared || a <= u), "outside its box: {a}");
-        let row = &x[problem.row[k] as usize * D..][..D];
-        w.iter_mut().zip(row).for_each(|(w, x)| *w += a * problem.sign[k] * x);
-        sum += a * problem.sign[k];
+        let row = &x[problem.row(k) * D..][..D];
+        w.iter_mut().zip(row).for_each(|(w, x)| *w += a * problem.sign(k) * x);
+        sum += a * problem.sign(k);
         size += a;
-        value += problem.offset[k] * a;
+        value += problem.offset(k) * a;
         if problem.loss == Loss::Squared {
             value -= a * a / (4.0 * u);
         }

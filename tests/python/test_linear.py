@@ -1,14 +1,9 @@
-"""LinearSVC and LinearSVR: optimality by the gap and against an independent solver."""
+"""LinearSVC and LinearSVR: forms of the data, other libraries' models, arguments, partial fits."""
 
-import os
 import pickle
-import subprocess
-import sys
-import textwrap
 import threading
 import warnings
 
-import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,96 +12,8 @@ from sklearn.svm import LinearSVC as ReferenceSVC
 from sklearn.svm import LinearSVR as ReferenceSVR
 
 from exactsvm import SVC, LinearSVC, LinearSVR
-from generators import checkerboard, clouds, contradictions, one_wide_column
-from reference import cases
-
-INTERCEPTS = {"none": (False, None), "free": (True, None), "penalised": (True, 1.0)}
-
-
-def data_sets():
-    """Twelve problems: the smaller half of the reference data, and four made ones."""
-    found = {}
-    for case in cases():
-        if len(found) == 8:
-            break
-        name = case.name.split("|")[0].split(" ")[0].split("-")[0]
-        X, y = case.load()
-        if name not in found and X.shape[0] <= 800 and X.shape[0] != X.shape[1]:
-            scale = np.abs(X).max(axis=0)
-            found[name] = (X / np.where(scale > 0, scale, 1.0), y)
-    found["clouds"] = clouds(300)
-    found["checkerboard"] = checkerboard(300, flipped=0.1)
-    found["contradictions"] = contradictions(60, 5)
-    found["separable"] = clouds(200, distance=8.0, flipped=0.0)
-    return found
-
-
-DATA = data_sets()
-
-
-def primal(X, y, w, b, u, *, squared=False, epsilon=None, scaling=None):
-    """P from its definition, in extended precision."""
-    w, f = w.astype(np.longdouble), X.astype(np.longdouble) @ w.astype(np.longdouble) + b
-    v = np.maximum(1 - y * f if epsilon is None else np.abs(y - f) - epsilon, 0)
-    penalty = 0 if scaling is None else (np.longdouble(b) / scaling) ** 2
-    return float((w @ w + penalty) / 2 + u @ (v**2 if squared else v))
-
-
-def clarabel_minimum(X, y, u, intercept):
-    """Minimum of P for the hinge, by a generic solver: unknowns w, b, and one excess a sample."""
-    fit_intercept, scaling = INTERCEPTS[intercept]
-    n, d = X.shape
-    penalty = 0.0 if scaling is None else 1.0 / scaling**2
-    quadratic = sp.diags(np.r_[np.ones(d), penalty, np.zeros(n)]).tocsc()
-    column = y[:, None] if fit_intercept else np.zeros((n, 1))
-    margins = sp.hstack([sp.csr_matrix(-y[:, None] * X), sp.csr_matrix(-column), -sp.eye(n)])
-    excess = sp.hstack([sp.csr_matrix((n, d + 1)), -sp.eye(n)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
-    solution = clarabel.DefaultSolver(
-        quadratic,
-        np.r_[np.zeros(d + 1), u],
-        sp.vstack([margins, excess]).tocsc(),
-        np.r_[-np.ones(n), np.zeros(n)],
-        [clarabel.NonnegativeConeT(2 * n)],
-        settings,
-    ).solve()
-    return solution.obj_val
-
-
-def fit(estimator, X, y, weights=None):
-    """Fit with every warning an error."""
-    return estimator.fit(X, y, sample_weight=weights)
-
-
-def test_there_are_twelve_data_sets():
-    assert len(DATA) == 12
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", DATA)
-def test_all_solvers_and_an_independent_one_agree(name, weighted, intercept):
-    X, y = DATA[name]
-    y = np.where(y == y.max(), 1.0, -1.0)
-    fit_intercept, scaling = INTERCEPTS[intercept]
-    weights = np.random.default_rng(3).uniform(0.1, 3.0, len(y)) if weighted else np.ones(len(y))
-    common = dict(
-        loss="hinge", C=0.5, fit_intercept=fit_intercept, intercept_scaling=scaling, n_jobs=1
-    )
-    exact = fit(LinearSVC(solver="ipm", tol=1e-10, **common), X, y, weights)
-    least = primal(X, y, exact.coef_[0], exact.intercept_[0], 0.5 * weights, scaling=scaling)
-    assert exact.certificate_.primal_objective == pytest.approx(least, rel=1e-12)
-    expected = clarabel_minimum(X, y, 0.5 * weights, intercept)
-    assert least == pytest.approx(expected, rel=1e-8)
-    for solver, tol in {"auto": 1e-6, "dcd": 1e-5, "gd": 1e-5, "sgd": 3e-2}.items():
-        model = LinearSVC(solver=solver, tol=tol, max_time=20.0, **common)
-        fit(model, X, y, weights)
-        value = primal(X, y, model.coef_[0], model.intercept_[0], 0.5 * weights, scaling=scaling)
-        assert least * (1 - 1e-9) <= value <= least + 1.01 * tol * max(1.0, least)
-        assert model.certificate_.relative_gap <= tol
-        assert model.fit_status_ == 0
+from generators import clouds
+from linear_problems import primal
 
 
 def test_the_kernel_estimator_has_the_same_optimum(rng):
@@ -144,31 +51,6 @@ def test_regression_against_the_other_library(loss, rng):
     assert value <= theirs * (1 + 1e-9)
     assert model.certificate_.primal_objective == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-3)
-
-
-@pytest.mark.parametrize("C", [1e-4, 1.0, 1e3, 1e6])
-@pytest.mark.parametrize("solver", ["auto", "ipm", "dcd", "gd", "sgd"])
-def test_unscaled_data_are_never_silently_wrong(solver, C):
-    X, y = one_wide_column(200)
-    model = LinearSVC(loss="hinge", C=C, solver=solver, max_time=0.5)
-    with np.errstate(all="raise"):
-        if solver in ("auto", "ipm"):
-            model.fit(X, y)
-            assert model.certificate_.is_optimal
-        else:
-            try:
-                model.fit(X, y)
-            except ConvergenceWarning:
-                model.set_params(max_time=0.5)
-                with pytest.warns(ConvergenceWarning, match="relative duality gap"):
-                    model.fit(X, y)
-    assert np.isfinite(model.coef_).all()
-    assert np.isfinite(model.intercept_).all()
-    c = model.certificate_
-    value = primal(X, y, model.coef_[0], model.intercept_[0], np.full(len(y), C))
-    assert c.primal_objective == pytest.approx(value, rel=1e-9)
-    assert c.is_optimal == (c.relative_gap <= max(model.tol, c.precision_floor))
-    assert (model.fit_status_ == 0) == c.is_optimal
 
 
 def forms(X):
@@ -416,38 +298,3 @@ def test_a_warm_start_begins_at_the_last_weights(solver):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         cold = model.set_params(warm_start=False).fit(X, y)
     assert cold.certificate_.primal_objective > least * (1 + 1e-6)
-
-
-MEMORY = """
-    import resource
-    import sys
-    import numpy as np
-    from exactsvm import LinearSVC
-
-    rows, columns, solver = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    rng = np.random.default_rng(0)
-    X = np.empty((rows, columns), dtype=np.float32)
-    for start in range(0, rows, 1000):
-        X[start : start + 1000] = rng.standard_normal((len(X[start : start + 1000]), columns))
-    y = X[:, 0] > 0
-    LinearSVC(loss="hinge", max_iter=1, solver=solver).fit(X[:100], y[:100])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    LinearSVC(loss="hinge", C=1e-3, solver=solver, max_iter=3, tol=1e-12).fit(X, y)
-    print(X.nbytes, 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read as on Linux")
-@pytest.mark.parametrize("solver", ["ipm", "dcd", "gd", "sgd"])
-def test_the_samples_are_not_copied(solver):
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(MEMORY), "100000", "500", solver],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ,
-    )
-    size, grown = map(int, run.stdout.split())
-    assert size == 200_000_000
-    # The solvers' own vectors and matrices; a copy of X would be 200 MB, one in float64 400.
-    assert grown < 0.35 * size
