@@ -19,7 +19,7 @@ use crate::threads::Threads;
 /// fresh memory costs. Measured, two threads, columns against held: ring (7,400 x 20) 0.05 and 0.44 s, higgs (10,000 x 28) 0.68 and
 /// 1.16 s, banana (5,300 x 2) 0.07 and 0.07 s, but mnist (5,000 x 784) 0.65 and 0.44 s.
 const HELD_ROWS: usize = 3_000;
-const HELD_ROWS_WIDE: usize = 10_000;
+const HELD_ROWS_WIDE: usize = 3_000;
 const WIDE: usize = 200;
 
 /// What bounds a fit, apart from the solver's own settings.
@@ -166,13 +166,12 @@ pub(crate) fn fit_points_in(
     let hold = !matches!(method, Method::Cmu(settings) if !settings.hold);
     let held_rows = if points.n_features() >= WIDE { HELD_ROWS_WIDE } else { HELD_ROWS };
     if !hold || n > held_rows || 8.0 * n as f64 * n as f64 > allowed {
-        let mut source = KernelColumns::new(points, kernel, threads, 0)?;
+        let mut source = KernelColumns::new(points, kernel, threads, budget)?;
         let solution = match method {
             Method::Cmu(settings) => {
                 large::solve(&mut source, problem, settings, convex, budget, threads, &mut monitor)?
             }
             Method::Smo(settings) => {
-                source.set_budget(budget);
                 smo::solve(&mut source, problem, settings, convex, &mut monitor)?
             }
         };

@@ -91,3 +91,41 @@ impl LastBlock {
         Ok(GramMatrix::held(values, m, 0))
     }
 }
+
+/// The block of the points `wanted` of `all` where whole columns of many of them are known: `column(k)` is that of `wanted[k]`.
+/// `memory` is used again.
+///
+/// # Errors
+/// If an entry overflows.
+pub(super) fn assemble<'c>(
+    all: &Points<'_>,
+    kernel: &Kernel,
+    wanted: &[usize],
+    column: impl Fn(usize) -> Option<&'c [f64]> + Sync,
+    memory: Vec<f64>,
+    threads: &Threads,
+) -> Result<GramMatrix<'static>> {
+    let m = wanted.len();
+    let known: Vec<Option<&[f64]>> = (0..m).map(column).collect();
+    let rest: Vec<usize> = (0..m).filter(|&k| known[k].is_none()).collect();
+    let subset = all.subset(&rest.iter().map(|&k| wanted[k]).collect::<Vec<_>>());
+    let computed = GramMatrix::compute_into(Vec::new(), &subset, kernel, threads)?;
+    let mut place = vec![0; m];
+    rest.iter().enumerate().for_each(|(r, &k)| place[k] = r);
+    let mut values = resized(memory, m * m);
+    let parallel = m * m > PARALLEL_ENTRIES;
+    threads.for_each_chunk(&mut values[..m * m], (BAND * m).max(1), parallel, |b, band| {
+        for (i, row) in band.chunks_exact_mut(m).enumerate() {
+            let k = b * BAND + i;
+            if let Some(column) = known[k] {
+                row.iter_mut().zip(wanted).for_each(|(value, &point)| *value = column[point]);
+                continue;
+            }
+            let own = computed.row(place[k]);
+            for (j, value) in row.iter_mut().enumerate() {
+                *value = known[j].map_or_else(|| own[place[j]], |column| column[wanted[k]]);
+            }
+        }
+    });
+    Ok(GramMatrix::held(values, m, 0))
+}

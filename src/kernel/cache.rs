@@ -80,6 +80,10 @@ impl ColumnCache {
         self.hot = Some(points.iter().copied().collect());
     }
 
+    pub(super) fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// Whether columns are worth fresh memory.
     pub(super) fn is_costly(&self) -> bool {
         self.costly

@@ -59,6 +59,10 @@ impl<R: Real, const LANES: usize> PackedColumns<R, LANES> {
         self.n == 0
     }
 
+    pub(super) fn n_features(&self) -> usize {
+        self.n_features
+    }
+
     /// The kernel.
     pub(super) fn kernel(&self) -> &Kernel {
         &self.kernel

@@ -18,6 +18,8 @@ const BAND: usize = 64;
 const TILE: usize = 512;
 /// Entries below which starting threads costs more than it brings.
 const PARALLEL_ENTRIES: usize = 40_000;
+/// Entries of a buffer whose pages the system gives as they are touched.
+const LARGE: usize = 1 << 20;
 /// Entries beyond this overflow when the solver multiplies them.
 const LARGEST_ENTRY: f64 = 1e140;
 
@@ -199,8 +201,12 @@ impl<'a> GramMatrix<'a> {
 
 /// A buffer of at least that size; what it holds does not matter.
 pub(super) fn resized(buffer: Vec<f64>, len: usize) -> Vec<f64> {
-    // Twice what is asked for, of which only what is used is ever touched: blocks grow from round to round.
-    if buffer.len() < len { zeros(2 * len) } else { buffer }
+    if buffer.len() >= len {
+        return buffer;
+    }
+    // Blocks grow from round to round. More than is asked for costs nothing where the system gives pages as they are touched, as it
+    // does for large buffers.
+    zeros(if len < LARGE { 2 * len } else { 8 * len })
 }
 
 /// Fills a kernel matrix: the upper triangle is computed, the lower copied. False if stopped.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::block::LastBlock;
+use super::block::{LastBlock, assemble};
 use super::cache::ColumnCache;
 use super::columns::{CoarseColumns, Columns, Rows};
 use super::function::Kernel;
@@ -137,6 +137,10 @@ impl ColumnSource for KernelColumns<'_> {
     }
 
     fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>> {
+        if self.cache.is_costly() && self.coarse.is_none() {
+            let column = |k: usize| self.cache.get(points[k]);
+            return assemble(self.points, &self.kernel, points, column, buffer, self.threads);
+        }
         self.last_block.follow(self.points, &self.kernel, points, buffer, self.threads)
     }
 
@@ -175,7 +179,9 @@ impl ColumnSource for KernelColumns<'_> {
 
     fn coarse_error(&mut self) -> Option<f64> {
         // Values between 0 and 1: no overflow, and an absolute error that means the same everywhere.
-        if !self.kernel.depends_on_distance() {
+        let n = self.points.len();
+        let room_for_many = self.cache.is_costly() && self.cache.budget() / (8 * n) >= n / 4;
+        if !self.kernel.depends_on_distance() || room_for_many {
             return None;
         }
         let coarse = CoarseColumns::new(self.points, &self.kernel);

@@ -63,6 +63,9 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
         add: impl Fn(&mut P, usize, &[usize], &[&[R]]) + Sync,
     ) -> Result<bool> {
         self.cache.begin_pass(points);
+        if !self.compute_worth(points, keep, proceed)? {
+            return Ok(false);
+        }
         let (hot, cold): (Vec<usize>, Vec<usize>) =
             (0..points.len()).partition(|&k| self.cache.is_hot(points[k]));
         let mut scratch = Vec::new();
@@ -71,7 +74,27 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
             let add = |part: &mut P, at, row: usize, values: &[&[R]]| {
                 add(part, at, &batch[row..row + values.len()], values);
             };
-            self.run_batch(&wanted, keep, &mut scratch, parts, add)?;
+            self.run_batch(&wanted, &mut scratch, parts, add)?;
+            if !proceed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Computes the columns that are to be kept, together: a few at a time would each read all points from memory.
+    fn compute_worth(
+        &mut self,
+        points: &[usize],
+        keep: Keep,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let is_worth = |&p: &usize| !self.cache.contains(p) && self.is_worth_keeping(keep, p);
+        let worth: Vec<usize> = points.iter().copied().filter(is_worth).collect();
+        let slots = self.cache.make_room(worth.len());
+        for (batch, slots) in worth.chunks(BATCH).zip(slots.chunks(BATCH)) {
+            let batch = &batch[..slots.len()];
+            self.compute(batch, slots, Vec::new(), &mut self.no_parts(), nothing)?;
             if !proceed() {
                 return Ok(false);
             }
@@ -82,30 +105,21 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
     fn run_batch<P: Send>(
         &mut self,
         wanted: &[usize],
-        keep: Keep,
         scratch: &mut Vec<R>,
         parts: &mut [P],
         add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
     ) -> Result<()> {
         let missing: Vec<usize> =
             wanted.iter().copied().filter(|&p| !self.cache.contains(p)).collect();
-        let (worth, _): (Vec<usize>, Vec<usize>) =
-            missing.iter().partition(|&&point| self.is_worth_keeping(keep, point));
-        let slots = self.cache.make_room(worth.len());
-        let worth = &worth[..slots.len()];
-        self.tally.reused += wanted.len() - missing.len();
-        if missing.len() == wanted.len() && (worth.is_empty() || worth.len() == wanted.len()) {
+        if 2 * missing.len() > wanted.len() {
             // All are computed, and summed while they are in the processor's cache.
-            return self.compute(wanted, &slots, Vec::new(), parts, add);
+            return self.compute(wanted, &[], Vec::new(), parts, add);
         }
-        let nothing = |(): &mut (), _, _, _: &[&[R]]| {};
-        let mut no_parts = vec![(); self.columns.len().div_ceil(SPAN)];
-        self.compute(worth, &slots, Vec::new(), &mut no_parts, nothing)?;
-        let rest: Vec<usize> = missing.into_iter().filter(|p| !self.cache.contains(*p)).collect();
+        self.tally.reused += wanted.len() - missing.len();
         let n = self.columns.len();
-        scratch.resize(scratch.len().max(rest.len() * n), R::default());
-        let places = scratch[..rest.len() * n].chunks_exact_mut(n).collect();
-        self.compute(&rest, &[], places, &mut no_parts, nothing)?;
+        scratch.resize(scratch.len().max(missing.len() * n), R::default());
+        let places = scratch[..missing.len() * n].chunks_exact_mut(n).collect();
+        self.compute(&missing, &[], places, &mut self.no_parts(), nothing)?;
         let mut fresh = scratch.chunks_exact(n);
         let rows: Vec<&[R]> = wanted
             .iter()
@@ -113,6 +127,10 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
             .collect();
         tiles::reuse(&rows, parts, self.threads, add);
         Ok(())
+    }
+
+    fn no_parts(&self) -> Vec<()> {
+        vec![(); self.columns.len().div_ceil(SPAN)]
     }
 
     fn is_worth_keeping(&self, keep: Keep, point: usize) -> bool {
@@ -163,6 +181,9 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
         })
     }
 }
+
+/// For columns that are only kept.
+fn nothing<R>((): &mut (), _: usize, _: usize, _: &[&[R]]) {}
 
 /// The entries of a strip's rows.
 pub(super) fn gather<T: Copy + Default>(order: &[usize], all: &[T]) -> [T; STRIP] {

@@ -8,8 +8,10 @@ use crate::threads::Threads;
 
 /// Columns of one task. What a pass adds to is given in parts of that length.
 pub(super) const SPAN: usize = TILE_COLUMNS;
-/// Entries below which starting threads costs more than it brings.
-const PARALLEL_ENTRIES: usize = 20_000;
+/// Sums and products below which starting threads costs more than it brings; an entry is one a feature, and as many as
+/// [`ENTRY_WORK`] besides.
+const PARALLEL_WORK: usize = 800_000;
+const ENTRY_WORK: usize = 30;
 
 /// What a task works on.
 struct Task<'t, P, R> {
@@ -43,7 +45,7 @@ pub(super) fn compute<R: Real, const LANES: usize, P: Send>(
     for row in kept {
         tasks.iter_mut().zip(row.chunks_mut(SPAN)).for_each(|(task, row)| task.kept.push(row));
     }
-    let parallel = n_rows * n > PARALLEL_ENTRIES;
+    let parallel = n_rows * n * (columns.n_features() + ENTRY_WORK) > PARALLEL_WORK;
     threads.for_each_chunk(&mut tasks, 1, parallel, |t, task| {
         let Task { part, kept, error } = &mut task[0];
         let (begin, end) = (t * SPAN, (t * SPAN + SPAN).min(n));
@@ -83,7 +85,8 @@ pub(super) fn reuse<R: Real, P: Send>(
     threads: &Threads,
     add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
 ) {
-    let parallel = rows.first().map_or(0, |row| row.len()) * rows.len() > PARALLEL_ENTRIES;
+    let entries = rows.first().map_or(0, |row| row.len()) * rows.len();
+    let parallel = entries * ENTRY_WORK > PARALLEL_WORK;
     threads.for_each_chunk(parts, 1, parallel, |t, part| {
         for (k, strip) in rows.chunks(STRIP).enumerate() {
             let mut values: [&[R]; STRIP] = [&[]; STRIP];
