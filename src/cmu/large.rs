@@ -6,6 +6,10 @@
 //! cache under a byte budget. A problem may have several variables a point (regression has two): variable v belongs to point
 //! v mod the number of points.
 
+mod polish;
+mod report;
+
+use polish::Polished;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -13,8 +17,8 @@ use super::coarse::Coarse;
 use super::free_set::KeptFactor;
 use super::settings::CmuSettings;
 use super::standstill::Standstill;
-use super::state::{Outside, State};
-use super::verify::target;
+use super::state::State;
+use super::verify::{is_clear_of_rounding, target};
 use super::{iterate, working_set};
 use crate::cholesky::PackedCholesky;
 use crate::error::{Error, Result};
@@ -22,7 +26,7 @@ use crate::gradient::{self, FloorBound, Fresh, Move, Precision};
 use crate::info::Info;
 use crate::kernel::{ColumnSource, ColumnSums};
 use crate::kkt::{self, Ends};
-use crate::observer::{Monitor, Progress};
+use crate::observer::Monitor;
 use crate::problem::{BoundState, DualProblem};
 use crate::solution::Solution;
 use crate::status::SolverStatus;
@@ -73,6 +77,8 @@ struct Rounds<'a> {
     /// The products behind the gradient, if it is as good as computed anew.
     sums: Option<ColumnSums>,
     coarse: Coarse,
+    /// The best point below the floor so far.
+    polished: Option<Polished>,
     floor_bound: FloorBound,
     factor: Option<KeptFactor>,
     rng: Pcg64Mcg,
@@ -104,6 +110,7 @@ impl<'a> Rounds<'a> {
             floor: 0.0,
             sums: None,
             coarse,
+            polished: None,
             floor_bound,
             factor: None,
             rng: Pcg64Mcg::seed_from_u64(settings.seed),
@@ -117,8 +124,8 @@ impl<'a> Rounds<'a> {
     fn run(&mut self, known_convex: bool, monitor: &mut Monitor<'_>) -> Result<SolverStatus> {
         let mut standstill = Standstill::default();
         loop {
-            let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
-            let violation = kkt::violation(self.problem, &ends);
+            let mut ends = kkt::ends(self.problem, &self.beta, &self.gradient);
+            let mut violation = kkt::violation(self.problem, &ends);
             self.reserve_time(monitor);
             let floor_bound = self.floor_bound.at(&self.beta);
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
@@ -126,24 +133,25 @@ impl<'a> Rounds<'a> {
             }
             let goal = target(self.settings.tol, self.floor, true);
             if violation <= goal.max(self.coarse.least_violation())
+                || (self.sums.is_some() && violation <= self.floor)
+                || self.polished.is_some()
                 || standstill.check_due(violation, floor_bound)
             {
                 self.coarse.end();
-                if self.sums.is_none()
-                    && let Some(status) = self.refresh(monitor)?
-                {
-                    return Ok(status);
+                if self.sums.is_none() {
+                    if let Some(status) = self.refresh(monitor)? {
+                        return Ok(status);
+                    }
+                    ends = kkt::ends(self.problem, &self.beta, &self.gradient);
+                    violation = kkt::violation(self.problem, &ends);
                 }
-                let ends = kkt::ends(self.problem, &self.beta, &self.gradient);
-                let violation = kkt::violation(self.problem, &ends);
                 standstill.checked(violation);
-                if let Some(status) = self.judge(violation, standstill.is_idle(), known_convex)? {
+                if let Some(status) = self.judge(violation, known_convex)? {
                     return Ok(status);
                 }
                 if standstill.is_final() {
                     return Ok(SolverStatus::Stalled);
                 }
-                continue;
             }
             let set = self.choose(&ends)?;
             let status = self.solve_on(&set, violation, monitor)?;
@@ -163,20 +171,15 @@ impl<'a> Rounds<'a> {
     }
 
     /// What a violation on a fresh gradient amounts to.
-    fn judge(
-        &mut self,
-        violation: f64,
-        idle: bool,
-        known_convex: bool,
-    ) -> Result<Option<SolverStatus>> {
+    fn judge(&mut self, violation: f64, known_convex: bool) -> Result<Option<SolverStatus>> {
         let status = if violation <= self.settings.tol {
             SolverStatus::Optimal
-        } else if violation <= self.floor
-            && (idle || violation <= target(self.settings.tol, self.floor, true))
-        {
+        } else if violation <= self.floor.min(target(self.settings.tol, self.floor, true)) {
             SolverStatus::OptimalToPrecision
-        } else {
+        } else if self.polish(violation) {
             return Ok(None);
+        } else {
+            SolverStatus::OptimalToPrecision
         };
         let convex = self.convex && (known_convex || self.looks_convex()?);
         Ok(Some(if convex { status } else { SolverStatus::Stationary }))
@@ -236,8 +239,13 @@ impl<'a> Rounds<'a> {
             gradient.iter_mut().enumerate().for_each(|(i, g)| *g += shift(i));
         }
         let inner = (INNER * violation).max(0.5 * target(self.settings.tol, self.floor, true));
-        let settings = CmuSettings { tol: inner, ..self.settings.clone() };
+        // Nothing is gained by insisting below the floor.
+        let patience = if self.polished.is_some() { 1 } else { self.settings.patience };
+        let settings = CmuSettings { tol: inner, patience, ..self.settings.clone() };
         let mut state = State::at(&gram, &sub_problem, gradient, self.threads);
+        if !is_clear_of_rounding(&state, inner) {
+            state.refresh_gradient();
+        }
         state.info = std::mem::take(&mut self.info);
         state.outside = Some(self.outside(set, violation));
         if let Some(factor) = self.factor.take() {
@@ -361,38 +369,5 @@ impl<'a> Rounds<'a> {
         info.n_cache_hits += reused;
         info.status = status;
         Solution { beta: self.beta, sums: self.sums, info }
-    }
-
-    /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
-    fn reserve_time(&self, monitor: &mut Monitor<'_>) {
-        let n_support = self.beta.iter().filter(|b| **b != 0.0).count();
-        monitor.reserve(self.source.seconds_for(n_support));
-    }
-
-    fn outside(&self, set: &[usize], violation: f64) -> Outside {
-        let n_bounded = |v: &usize| self.problem.is_bounded(*v, self.beta[*v]);
-        let all = (0..self.beta.len()).filter(n_bounded).count();
-        Outside {
-            n_bounded: all - set.iter().filter(|v| n_bounded(v)).count(),
-            dual_objective: self.progress(violation).dual_objective,
-            violation,
-        }
-    }
-
-    fn progress(&self, kkt_violation: f64) -> Progress {
-        let offsets = self.problem.offsets();
-        let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
-        let n_bounded =
-            (0..self.beta.len()).filter(|&v| self.problem.is_bounded(v, self.beta[v])).count();
-        Progress {
-            solver: "cmu",
-            n_iter: self.info.n_cycles,
-            dual_objective: constant - self.objective,
-            kkt_violation,
-            n_free: self.beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
-            n_bounded,
-            n_kernel_columns: self.source.counts().0,
-            elapsed: 0.0,
-        }
     }
 }

@@ -48,11 +48,6 @@ impl Standstill {
         self.idle += usize::from(self.idle > 0);
     }
 
-    /// Whether the last round brought nothing.
-    pub(super) fn is_idle(&self) -> bool {
-        self.idle > 0
-    }
-
     pub(super) fn is_final(&self) -> bool {
         self.idle >= Self::FINAL
     }

@@ -44,7 +44,7 @@ pub(super) fn run(
     monitor: &Monitor<'_>,
 ) -> Phase {
     if state.outside.is_some()
-        && settings.tol > CLEAR_OF_ROUNDING * floor_bound(state)
+        && is_clear_of_rounding(state, settings.tol)
         && current_violation(state) <= settings.tol
     {
         // A sub-problem, of which only that much is asked: the rounds around it judge.
@@ -81,6 +81,11 @@ pub(super) fn run(
     } else {
         Phase::Done(SolverStatus::Stationary)
     }
+}
+
+/// Whether a gradient that was followed is good enough for `tol`.
+pub(super) fn is_clear_of_rounding(state: &State<'_>, tol: f64) -> bool {
+    tol > CLEAR_OF_ROUNDING * floor_bound(state)
 }
 
 /// What rounding does to the gradient at most.

@@ -41,22 +41,21 @@ impl<R: Real, const LANES: usize> Panels<R, LANES> {
         for (panel, rows) in
             packed.chunks_exact_mut(n_features).zip(values.chunks(Self::WIDTH * n_features))
         {
-            pack(panel, rows, n_features);
+            for (column, row) in rows.chunks_exact(n_features).enumerate() {
+                for (pair, x) in panel.iter_mut().zip(row) {
+                    pair[column / LANES][column % LANES] = R::of(*x);
+                }
+            }
         }
         Self { values: packed, n_features }
     }
 
-    /// Squared norms of points given row by row, to the bit that [`Panels::squared_norms`] has, without packing them all.
-    pub(super) fn norms_of(values: &[f64], n_features: usize, n: usize) -> Vec<R> {
-        let mut panel = vec![[[R::default(); LANES]; 2]; n_features];
-        let mut norms = Vec::with_capacity(n + Self::WIDTH);
+    /// Squared norms of points given row by row, to the bit that [`Panels::squared_norms`] has, without packing them.
+    pub(super) fn norms_of(values: &[R], n_features: usize, n: usize) -> Vec<R> {
+        let mut norms = vec![R::default(); n];
         if n_features > 0 {
-            for rows in values.chunks(Self::WIDTH * n_features) {
-                pack(&mut panel, rows, n_features);
-                norms.extend(dispatch(Norms { panel: &panel }).as_flattened());
-            }
+            dispatch(RowNorms { values, n_features, norms: &mut norms });
         }
-        norms.resize(n, R::default());
         norms
     }
 
@@ -125,15 +124,6 @@ impl<R: Real, const LANES: usize> Panels<R, LANES> {
             Term::Difference => {
                 dispatch(Strip::<R, LANES, ROWS, true> { rows, panels, columns, out });
             }
-        }
-    }
-}
-
-/// Packs the rows of one panel.
-fn pack<R: Real, const LANES: usize>(panel: &mut [Pair<R, LANES>], rows: &[f64], d: usize) {
-    for (column, row) in rows.chunks_exact(d).enumerate() {
-        for (pair, x) in panel.iter_mut().zip(row) {
-            pair[column / LANES][column % LANES] = R::of(*x);
         }
     }
 }
@@ -235,6 +225,40 @@ impl<R: Real, const LANES: usize> Routine for Norms<'_, R, LANES> {
     }
 }
 
+struct RowNorms<'a, R> {
+    values: &'a [R],
+    n_features: usize,
+    norms: &'a mut [R],
+}
+
+/// Rows whose norms are summed side by side: each sum is one long chain.
+const SIDE_BY_SIDE: usize = 16;
+
+impl<R: Real> Routine for RowNorms<'_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let d = self.n_features;
+        let rows = self.values.chunks(SIDE_BY_SIDE * d);
+        for (rows, norms) in rows.zip(self.norms.chunks_mut(SIDE_BY_SIDE)) {
+            if norms.len() == SIDE_BY_SIDE {
+                let rows: [&[R]; SIDE_BY_SIDE] = std::array::from_fn(|r| &rows[r * d..][..d]);
+                let mut sums = [R::default(); SIDE_BY_SIDE];
+                for k in 0..d {
+                    for r in 0..SIDE_BY_SIDE {
+                        sums[r] = rows[r][k].fma::<FMA>(rows[r][k], sums[r]);
+                    }
+                }
+                norms.copy_from_slice(&sums);
+            } else {
+                for (norm, row) in norms.iter_mut().zip(rows.chunks_exact(d)) {
+                    *norm = row.iter().fold(R::default(), |sum, x| x.fma::<FMA>(*x, sum));
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,7 +292,7 @@ mod tests {
                 }
             }
             let norms = panels.squared_norms(n);
-            assert_eq!(norms, Panels::<R, LANES>::norms_of(&x, d, n));
+            assert_eq!(norms, Panels::<R, LANES>::norms_of(&rows, d, n));
             for i in 0..n {
                 assert_eq!(
                     norms[i].to_f64(),

@@ -51,7 +51,7 @@ impl<'a> Points<'a> {
             Kernel::Linear | Kernel::Rbf { .. } => origin(values, n_features),
             _ => None,
         };
-        Self::with_origin(values, n_rows, n_features, kernel, origin.as_deref())
+        Ok(Self::from(values, n_rows, n_features, kernel, origin.as_deref()))
     }
 
     /// As [`Points::new`], with the given origin.
@@ -66,7 +66,16 @@ impl<'a> Points<'a> {
         origin: Option<&[f64]>,
     ) -> Result<Self> {
         check_values(values, n_rows, n_features, kernel)?;
-        let given = values;
+        Ok(Self::from(values, n_rows, n_features, kernel, origin))
+    }
+
+    fn from(
+        given: &'a [f64],
+        n_rows: usize,
+        n_features: usize,
+        kernel: &Kernel,
+        origin: Option<&[f64]>,
+    ) -> Self {
         let values = match origin {
             None => Cow::Borrowed(given),
             Some(origin) => {
@@ -83,7 +92,7 @@ impl<'a> Points<'a> {
             Vec::new()
         };
         let origin = origin.map(<[f64]>::to_vec);
-        Ok(Self { given: Some(given), values, n_rows, n_features, origin, norms })
+        Self { given: Some(given), values, n_rows, n_features, origin, norms }
     }
 
     /// Number of points.
@@ -169,7 +178,7 @@ fn check_values(values: &[f64], n_rows: usize, n_features: usize, kernel: &Kerne
 }
 
 /// The mean of each column whose mean exceeds its deviation, rounded to an eighth of its range (to a power of two); 0 for the
-/// others. `None` if no column needs it.
+/// others. `None` if that takes away less than half of the squared norms.
 fn origin(values: &[f64], n_features: usize) -> Option<Vec<f64>> {
     if n_features == 0 || values.is_empty() {
         return None;
@@ -204,5 +213,9 @@ fn origin(values: &[f64], n_features: usize) -> Option<Vec<f64>> {
         if rounded.is_finite() { rounded } else { 0.0 }
     };
     let origin: Vec<f64> = (0..n_features).map(one).collect();
-    origin.iter().any(|o| *o != 0.0).then_some(origin)
+    // A copy of the data must be worth it: rounding errors are those of the squared norms, which fall by what the origin takes away.
+    let variance = |k: usize| (square[k] / n - (sum[k] / n).powi(2)).max(0.0);
+    let left: f64 = (0..n_features).map(variance).sum();
+    let taken: f64 = origin.iter().map(|o| o * o).sum();
+    (taken > left).then_some(origin)
 }
