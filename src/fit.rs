@@ -15,12 +15,10 @@ use crate::solution::Solution;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Rows up to which a matrix is held if it fits; more where entries are expensive, for then the symmetric half saves more than the
-/// fresh memory costs. Measured, two threads, columns against held: ring (7,400 x 20) 0.05 and 0.44 s, higgs (10,000 x 28) 0.68 and
-/// 1.16 s, banana (5,300 x 2) 0.07 and 0.07 s, but mnist (5,000 x 784) 0.65 and 0.44 s.
+/// Rows up to which a matrix is held if it fits: beyond, fresh memory for all of it costs more than the columns that are needed.
+/// Measured, two threads, columns against held: ring (7,400 x 20) 0.05 and 0.44 s, higgs (10,000 x 28) 0.68 and 1.16 s, banana
+/// (5,300 x 2) 0.07 and 0.07 s, mnist (5,000 x 784) 0.48 and 0.53 s.
 const HELD_ROWS: usize = 3_000;
-const HELD_ROWS_WIDE: usize = 3_000;
-const WIDE: usize = 200;
 
 /// What bounds a fit, apart from the solver's own settings.
 #[derive(Clone, Debug, Default)]
@@ -164,8 +162,7 @@ pub(crate) fn fit_points_in(
     let linear = matches!(kernel, Kernel::Linear).then_some(points);
     let convex = kernel.is_positive_semidefinite();
     let hold = !matches!(method, Method::Cmu(settings) if !settings.hold);
-    let held_rows = if points.n_features() >= WIDE { HELD_ROWS_WIDE } else { HELD_ROWS };
-    if !hold || n > held_rows || 8.0 * n as f64 * n as f64 > allowed {
+    if !hold || n > HELD_ROWS || 8.0 * n as f64 * n as f64 > allowed {
         let mut source = KernelColumns::new(points, kernel, threads, budget)?;
         let solution = match method {
             Method::Cmu(settings) => {

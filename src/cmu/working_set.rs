@@ -50,7 +50,7 @@ pub(super) fn select(
 
 /// Takes the share with the smallest keys and fills up at random.
 fn take(
-    side: &mut [usize],
+    side: &mut Vec<usize>,
     half: usize,
     key: impl Fn(usize) -> f64,
     chosen: &mut Vec<usize>,
@@ -61,11 +61,13 @@ fn take(
         return;
     }
     let worst = ((WORST_SHARE * half as f64) as usize + 1).min(half);
-    side.select_nth_unstable_by(worst - 1, |&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
-    let (top, rest) = side.split_at_mut(worst);
-    chosen.extend_from_slice(top);
-    // The selection leaves the rest in an order of its own; the draw must depend on the seed alone.
-    rest.sort_unstable();
-    let (drawn, _) = rest.partial_shuffle(rng, half - worst);
+    let order = |a: &usize, b: &usize| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
+    let mut ranked = side.clone();
+    ranked.select_nth_unstable_by(worst - 1, order);
+    let last = ranked[worst - 1];
+    chosen.extend_from_slice(&ranked[..worst]);
+    // The rest keeps its order: the draw must depend on the seed alone.
+    side.retain(|i| order(i, &last).is_gt());
+    let (drawn, _) = side.partial_shuffle(rng, half - worst);
     chosen.extend_from_slice(drawn);
 }

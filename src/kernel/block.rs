@@ -40,6 +40,9 @@ impl LastBlock {
     ) -> Result<GramMatrix<'static>> {
         let m = wanted.len();
         let subset = all.subset(wanted);
+        if all.n_features() < COPY_FEATURES {
+            return GramMatrix::compute_into(last, &subset, kernel, threads);
+        }
         let place: HashMap<usize, usize> =
             self.points.iter().enumerate().map(|(k, &point)| (point, k)).collect();
         let old: Vec<Option<usize>> =
@@ -47,7 +50,7 @@ impl LastBlock {
         let new: Vec<usize> = (0..m).filter(|&k| old[k].is_none()).collect();
         let n_last = self.points.len();
         // Rows of new points are computed in full where the whole block is computed by half.
-        let worth_it = all.n_features() >= COPY_FEATURES && 2 * new.len() < m;
+        let worth_it = 2 * new.len() < m;
         let known = last.len() >= n_last * n_last && n_last > 0;
         self.points = wanted.to_vec();
         if !worth_it || !known {

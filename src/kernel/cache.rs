@@ -3,8 +3,6 @@
 //! The memory is taken in large pieces and used again: a fresh page costs as much as the arithmetic that fills it. Therefore a slot
 //! whose column nobody will ask for is taken before memory that was never touched.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::linalg::memory::zeros;
 use crate::linalg::real::Real;
 
@@ -31,10 +29,10 @@ pub(super) struct ColumnCache {
     slots: Vec<Slot>,
     /// Slots that were ever used; the memory of the others is untouched.
     n_touched: usize,
-    /// Slot of every column that is here.
-    place: HashMap<usize, usize>,
-    /// Points whose columns will be asked for; `None` if any may be.
-    hot: Option<HashSet<usize>>,
+    /// Slot of every point's column, if it is here.
+    place: Vec<Option<u32>>,
+    /// Whether a point's column will be asked for; empty if any may be.
+    hot: Vec<bool>,
 }
 
 impl ColumnCache {
@@ -51,8 +49,8 @@ impl ColumnCache {
             pieces: Vec::new(),
             slots: Vec::new(),
             n_touched: 0,
-            place: HashMap::new(),
-            hot: None,
+            place: vec![None; n],
+            hot: Vec::new(),
         };
         cache.lay_out();
         cache
@@ -77,7 +75,11 @@ impl ColumnCache {
 
     /// Says which columns will be asked for; the others' slots are the first to be used again.
     pub(super) fn set_hot(&mut self, points: &[usize]) {
-        self.hot = Some(points.iter().copied().collect());
+        self.hot.clear();
+        self.hot.resize(self.n, false);
+        for &point in points {
+            self.hot[point] = true;
+        }
     }
 
     pub(super) fn budget(&self) -> usize {
@@ -91,7 +93,7 @@ impl ColumnCache {
 
     /// Whether a column may be asked for again.
     pub(super) fn is_hot(&self, point: usize) -> bool {
-        self.hot.as_ref().is_none_or(|hot| hot.contains(&point))
+        self.hot.get(point).is_none_or(|hot| *hot)
     }
 
     /// Makes the entries those of R. What is kept in the other width is forgotten, its memory used again.
@@ -101,7 +103,7 @@ impl ColumnCache {
         }
         let touched = self.n_touched * self.column_words();
         self.entry_bytes = size_of::<R>();
-        self.place.clear();
+        self.place.fill(None);
         self.slots.clear();
         let words = self.column_words();
         if self.pieces.iter().any(|piece| piece.len() < words) {
@@ -116,13 +118,13 @@ impl ColumnCache {
     }
 
     pub(super) fn contains(&self, point: usize) -> bool {
-        self.place.contains_key(&point)
+        self.place[point].is_some()
     }
 
     /// A column that is here.
     pub(super) fn get<R: Real>(&self, point: usize) -> Option<&[R]> {
         debug_assert_eq!(self.entry_bytes, size_of::<R>());
-        let &slot = self.place.get(&point)?;
+        let slot = self.place[point]? as usize;
         let words = self.column_words();
         let (piece, at) = (slot / self.slots_per_piece, slot % self.slots_per_piece);
         R::view(&self.pieces[piece][at * words..(at + 1) * words]).get(..self.n)
@@ -132,8 +134,8 @@ impl ColumnCache {
     pub(super) fn begin_pass(&mut self, points: &[usize]) {
         self.clock += 1;
         for point in points {
-            if let Some(&slot) = self.place.get(point) {
-                self.slots[slot].last_used = self.clock;
+            if let Some(slot) = self.place[*point] {
+                self.slots[slot as usize].last_used = self.clock;
             }
         }
     }
@@ -192,7 +194,7 @@ impl ColumnCache {
     /// Notes which columns slots now hold.
     pub(super) fn occupy(&mut self, slots: &[usize], points: &[usize]) {
         for (&slot, &point) in slots.iter().zip(points) {
-            self.place.insert(point, slot);
+            self.place[point] = u32::try_from(slot).ok();
             self.slots[slot] = Slot { point: Some(point), last_used: self.clock };
         }
     }
@@ -214,7 +216,7 @@ impl ColumnCache {
 
     fn vacate(&mut self, slot: usize) {
         if let Some(point) = self.slots[slot].point.take() {
-            self.place.remove(&point);
+            self.place[point] = None;
         }
     }
 
@@ -262,20 +264,20 @@ mod tests {
         let many: Vec<usize> = (200..300).collect();
         assert_eq!(fill(&mut cache, &many), room, "more than fits: as much as fits");
         cache.set_budget(PIECE);
-        assert!(cache.place.len() <= room / 2);
+        assert!(cache.place.iter().flatten().count() <= room / 2);
         assert!(cache.pieces.len() * cache.piece_bytes() <= PIECE);
         cache.set_budget(0);
-        assert!(cache.place.is_empty() && fill(&mut cache, &[1]) == 0);
+        assert!(cache.place.iter().all(Option::is_none) && fill(&mut cache, &[1]) == 0);
     }
 
     #[test]
     fn what_nobody_asks_for_gives_its_slot_before_new_memory_is_touched() {
         let mut cache = ColumnCache::new(N, 4 * PIECE, false);
         fill(&mut cache, &[1, 2, 3]);
-        let (first, pieces) = (cache.place[&2], cache.pieces.len());
+        let (first, pieces) = (cache.place[2], cache.pieces.len());
         cache.set_hot(&[1, 3, 4]);
         assert_eq!(fill(&mut cache, &[4]), 1);
-        assert_eq!((cache.place[&4], cache.pieces.len()), (first, pieces));
+        assert_eq!((cache.place[4], cache.pieces.len()), (first, pieces));
         assert!(cache.contains(1) && !cache.contains(2) && cache.contains(3));
     }
 
@@ -287,7 +289,7 @@ mod tests {
         let doubles = cache.make_room(1000);
         cache.occupy(&doubles, &(0..doubles.len()).collect::<Vec<_>>());
         cache.set_entries::<f32>();
-        assert!(cache.place.is_empty(), "doubles are not singles");
+        assert!(cache.place.iter().all(Option::is_none), "doubles are not singles");
         cache.begin_pass(&[]);
         let slots = cache.make_room(1000);
         assert!(slots.len() > doubles.len() * 19 / 10);
