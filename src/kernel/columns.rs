@@ -18,6 +18,7 @@ pub struct PackedColumns<R, const LANES: usize> {
     kernel: Kernel,
     panels: Panels<R, LANES>,
     norms: Vec<R>,
+    spread: bool,
     n: usize,
     n_features: usize,
     tile: usize,
@@ -46,7 +47,8 @@ impl<R: Real, const LANES: usize> PackedColumns<R, LANES> {
         let tile = (TILE_BYTES / row_bytes).clamp(width, TILE_COLUMNS) / width * width;
         let panels = Panels::new(points.values(), n_features);
         let norms = if kernel.needs_norms() { panels.squared_norms(n) } else { Vec::new() };
-        Self { kernel: *kernel, panels, norms, n, n_features, tile }
+        let spread = points.are_spread();
+        Self { kernel: *kernel, panels, norms, spread, n, n_features, tile }
     }
 
     /// Number of columns.
@@ -104,12 +106,18 @@ impl<R: Real, const LANES: usize> PackedColumns<R, LANES> {
                 row.fill(R::default());
             }
         } else {
-            let term = if matches!(self.kernel, Kernel::Laplacian { .. }) {
-                Term::Difference
-            } else {
-                Term::Product
+            let term = match self.kernel {
+                Kernel::Laplacian { .. } => Term::Difference,
+                Kernel::Rbf { .. } if self.spread => Term::SquaredDifference,
+                _ => Term::Product,
             };
             self.panels.strip(term, &x.values[start * d..][..out.len() * d], first, last, out);
+        }
+        if self.spread {
+            for row in out.iter_mut() {
+                self.kernel.finish_distances(row);
+            }
+            return;
         }
         let norms = self.norms.get(first..last).unwrap_or_default();
         for (i, row) in out.iter_mut().enumerate() {

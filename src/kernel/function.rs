@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use crate::linalg::real::Real;
 use crate::linalg::simd::{Routine, dispatch};
 
+/// gamma |x|^2 from which distances are summed from differences: three digits of the sixteen.
+const SAFE_EXPONENT: f64 = 1000.0;
+
 /// A kernel and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kernel {
@@ -102,6 +105,20 @@ impl Kernel {
     /// Whether squared norms are needed.
     pub(super) fn needs_norms(&self) -> bool {
         matches!(self, Self::Rbf { .. })
+    }
+
+    /// Whether distances from norms up to `largest_square` and products lose digits that show in the kernel's value: its error is that
+    /// of gamma |x - y|^2, about the rounding unit times gamma |x|^2.
+    pub(super) fn loses_digits(&self, largest_square: f64) -> bool {
+        matches!(self, Self::Rbf { gamma } if gamma * largest_square > SAFE_EXPONENT)
+    }
+
+    /// Turns squared distances into values of the RBF kernel, in place.
+    pub(super) fn finish_distances<R: Real>(&self, row: &mut [R]) {
+        if let Self::Rbf { gamma } = *self {
+            // exp(-gamma d) of a distance that is known: the Laplacian's form.
+            dispatch(LaplacianRow { row, gamma: R::of(gamma) });
+        }
     }
 
     /// Turns dot products x'y_j (for the Laplacian kernel: distances |x - y_j|_1) into kernel values, in place. `norm` and `norms`

@@ -25,6 +25,14 @@ pub(super) enum Term {
     Product,
     /// |x - y|
     Difference,
+    /// (x - y)^2
+    SquaredDifference,
+}
+
+impl Term {
+    const PRODUCT: u8 = 0;
+    const DIFFERENCE: u8 = 1;
+    const SQUARED_DIFFERENCE: u8 = 2;
 }
 
 impl<R: Real, const LANES: usize> Panels<R, LANES> {
@@ -119,24 +127,37 @@ impl<R: Real, const LANES: usize> Panels<R, LANES> {
         let columns = last - first;
         match term {
             Term::Product => {
-                dispatch(Strip::<R, LANES, ROWS, false> { rows, panels, columns, out });
+                dispatch(Strip::<R, LANES, ROWS, { Term::PRODUCT }> { rows, panels, columns, out });
             }
             Term::Difference => {
-                dispatch(Strip::<R, LANES, ROWS, true> { rows, panels, columns, out });
+                dispatch(Strip::<R, LANES, ROWS, { Term::DIFFERENCE }> {
+                    rows,
+                    panels,
+                    columns,
+                    out,
+                });
+            }
+            Term::SquaredDifference => {
+                dispatch(Strip::<R, LANES, ROWS, { Term::SQUARED_DIFFERENCE }> {
+                    rows,
+                    panels,
+                    columns,
+                    out,
+                });
             }
         }
     }
 }
 
-struct Strip<'a, 'o, R, const LANES: usize, const ROWS: usize, const DIFFERENCE: bool> {
+struct Strip<'a, 'o, R, const LANES: usize, const ROWS: usize, const TERM: u8> {
     rows: [&'a [R]; ROWS],
     panels: &'a [Pair<R, LANES>],
     columns: usize,
     out: &'a mut [&'o mut [R]; ROWS],
 }
 
-impl<R: Real, const LANES: usize, const ROWS: usize, const DIFFERENCE: bool> Routine
-    for Strip<'_, '_, R, LANES, ROWS, DIFFERENCE>
+impl<R: Real, const LANES: usize, const ROWS: usize, const TERM: u8> Routine
+    for Strip<'_, '_, R, LANES, ROWS, TERM>
 {
     type Output = ();
     #[inline(always)]
@@ -145,7 +166,7 @@ impl<R: Real, const LANES: usize, const ROWS: usize, const DIFFERENCE: bool> Rou
         let width = 2 * LANES;
         let rows: [&[R]; ROWS] = std::array::from_fn(|r| &self.rows[r][..d]);
         for (p, panel) in self.panels.chunks_exact(d).enumerate() {
-            let sums = sum_over_features::<FMA, R, LANES, ROWS, DIFFERENCE>(&rows, panel, d);
+            let sums = sum_over_features::<FMA, R, LANES, ROWS, TERM>(&rows, panel, d);
             let at = p * width;
             let here = width.min(self.columns - at);
             for r in 0..ROWS {
@@ -168,7 +189,7 @@ fn sum_over_features<
     R: Real,
     const LANES: usize,
     const ROWS: usize,
-    const DIFFERENCE: bool,
+    const TERM: u8,
 >(
     rows: &[&[R]; ROWS],
     panel: &[Pair<R, LANES>],
@@ -182,24 +203,27 @@ fn sum_over_features<
         let [left, right] = &panel[k];
         for r in 0..ROWS {
             let x = rows[r][k];
-            add_terms::<FMA, R, LANES, DIFFERENCE>(x, left, &mut low[r]);
-            add_terms::<FMA, R, LANES, DIFFERENCE>(x, right, &mut high[r]);
+            add_terms::<FMA, R, LANES, TERM>(x, left, &mut low[r]);
+            add_terms::<FMA, R, LANES, TERM>(x, right, &mut high[r]);
         }
     }
     std::array::from_fn(|r| [low[r], high[r]])
 }
 
 #[inline(always)]
-fn add_terms<const FMA: bool, R: Real, const LANES: usize, const DIFFERENCE: bool>(
+fn add_terms<const FMA: bool, R: Real, const LANES: usize, const TERM: u8>(
     x: R,
     column: &[R; LANES],
     sums: &mut [R; LANES],
 ) {
     for l in 0..LANES {
-        sums[l] = if DIFFERENCE {
-            sums[l] + (x - column[l]).abs()
-        } else {
-            x.fma::<FMA>(column[l], sums[l])
+        sums[l] = match TERM {
+            Term::PRODUCT => x.fma::<FMA>(column[l], sums[l]),
+            Term::DIFFERENCE => sums[l] + (x - column[l]).abs(),
+            _ => {
+                let difference = x - column[l];
+                difference.fma::<FMA>(difference, sums[l])
+            }
         };
     }
 }
@@ -276,7 +300,7 @@ mod tests {
             let mut rows = Vec::new();
             (0..n).for_each(|i| panels.copy_column(i, &mut rows));
             assert!(rows.iter().zip(&x).all(|(r, x)| r.to_f64() == *x));
-            for term in [Term::Product, Term::Difference] {
+            for term in [Term::Product, Term::Difference, Term::SquaredDifference] {
                 let mut out = vec![R::of(f64::NAN); n * n];
                 let mut strips: Vec<&mut [R]> = out.chunks_exact_mut(n).collect();
                 panels.strip(term, &rows, 0, n, &mut strips);
@@ -285,6 +309,7 @@ mod tests {
                         let one = |k: usize| match term {
                             Term::Product => x[i * d + k] * x[j * d + k],
                             Term::Difference => (x[i * d + k] - x[j * d + k]).abs(),
+                            Term::SquaredDifference => (x[i * d + k] - x[j * d + k]).powi(2),
                         };
                         // Multiples of 1/256 well below 2^24 of them: exact in any order.
                         assert_eq!(out[i * n + j].to_f64(), (0..d).map(one).sum::<f64>());

@@ -20,6 +20,8 @@ pub struct Points<'a> {
     n_features: usize,
     origin: Option<Vec<f64>>,
     norms: Vec<f64>,
+    /// Whether distances are summed from differences.
+    spread: bool,
 }
 
 impl<'a> Points<'a> {
@@ -92,7 +94,8 @@ impl<'a> Points<'a> {
             Vec::new()
         };
         let origin = origin.map(<[f64]>::to_vec);
-        Self { given: Some(given), values, n_rows, n_features, origin, norms }
+        let spread = kernel.loses_digits(norms.iter().copied().fold(0.0, f64::max));
+        Self { given: Some(given), values, n_rows, n_features, origin, norms, spread }
     }
 
     /// Number of points.
@@ -143,7 +146,14 @@ impl<'a> Points<'a> {
             n_features: self.n_features,
             origin: self.origin.clone(),
             norms,
+            spread: self.spread,
         }
+    }
+
+    /// Whether the points lie so far apart that squared distances from norms and products would lose what the kernel needs. Decided once
+    /// for all points: an entry must have the same bits in every block.
+    pub(super) fn are_spread(&self) -> bool {
+        self.spread
     }
 
     pub(super) fn values(&self) -> &[f64] {

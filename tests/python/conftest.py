@@ -1,8 +1,13 @@
 import os
+import signal
 
 import hypothesis
 import numpy as np
 import pytest
+
+# A shell starts background jobs with SIGINT ignored, and children would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("slow", max_examples=1000, deadline=None)

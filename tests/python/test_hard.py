@@ -96,3 +96,21 @@ def test_one_row_many_times():
     # w = 0, and the smaller class pays 2 C a row
     assert certificate.dual_objective == pytest.approx(2 * 2.0 * 10, rel=1e-14)
     np.testing.assert_array_equal(model.predict(X), 1.0)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4])
+@pytest.mark.parametrize("spread", [1e3, 1e5, 1e7])
+def test_distances_of_points_far_apart(rng, spread, C):
+    """Three clusters far apart: |x|^2 + |y|^2 - 2 x'y would lose what the kernel needs."""
+    X = np.c_[spread * rng.integers(0, 3, 400), rng.standard_normal((400, 2))]
+    z = np.where(np.sin(2 * X[:, 1]) + X[:, 2] + 0.3 * rng.standard_normal(400) > 0, 1.0, -1.0)
+    model = exactsvm.SVC(C=C, gamma=0.5).fit(X, z)
+    K = np.exp(-0.5 * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=-1))
+    beta = np.zeros(400)
+    beta[model.support_] = model.dual_coef_[0]
+    v = z - K @ beta
+    alpha = np.abs(beta)
+    rising = np.where(z > 0, alpha < C, alpha > 0)
+    falling = np.where(z > 0, alpha > 0, alpha < C)
+    assert model.certificate_.status == "optimal"
+    assert v[rising].max() - v[falling].min() <= 1e-8 + model.certificate_.precision_floor
