@@ -4,7 +4,7 @@
 use std::ops::AddAssign;
 
 use crate::error::Result;
-use crate::kernel::{ColumnSource, ColumnSums, Weight};
+use crate::kernel::{ColumnSource, ColumnSums, Precision, Weight};
 use crate::problem::DualProblem;
 
 /// A gradient computed from nothing but the point.
@@ -75,15 +75,6 @@ pub(crate) fn products(
     source.column_sums(&points, &weights, proceed)
 }
 
-/// How the columns behind a gradient are rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Precision {
-    /// To single precision where that saves work.
-    Coarse,
-    /// To double precision.
-    Exact,
-}
-
 /// gradient += K change, for the variables that moved; false if stopped.
 pub(crate) fn follow(
     source: &mut dyn ColumnSource,
@@ -94,15 +85,11 @@ pub(crate) fn follow(
 ) -> Result<bool> {
     let n_points = source.len();
     let (points, weights) = by_point(moved.iter().map(|m| (m.variable % n_points, m.new - m.old)));
-    let mut add = |out: &mut [f64]| match precision {
-        Precision::Coarse => source.add_coarse_columns(&points, &weights, out, proceed),
-        Precision::Exact => source.add_columns(&points, &weights, out, proceed),
-    };
     if n_points == gradient.len() {
-        return add(gradient);
+        return source.add_columns(&points, &weights, precision, gradient, proceed);
     }
     let mut field = vec![0.0; n_points];
-    let done = add(&mut field)?;
+    let done = source.add_columns(&points, &weights, precision, &mut field, proceed)?;
     for part in gradient.chunks_mut(n_points) {
         part.iter_mut().zip(&field).for_each(|(g, f)| *g += f);
     }

@@ -5,14 +5,17 @@
 //! the gradient, and changes to exact ones, for good, when the violation comes near that. What is called optimal is always judged on a
 //! gradient that was computed anew in double precision.
 
-use crate::gradient::{Move, Precision};
-use crate::kernel::ColumnSource;
+use crate::gradient::Move;
+use crate::kernel::{ColumnSource, Precision};
 use crate::problem::DualProblem;
 
 /// The violation must exceed the errors by this factor: the extremes of many errors, with room for a sub-problem's share.
 const MARGIN: f64 = 30.0;
 /// Violation down to which coarse columns must be good for them to be worth a start.
 const WORTH_IT: f64 = 0.1;
+
+/// Entries in single precision are hardly better than that.
+const LEAST_ERROR: f64 = f32::EPSILON as f64 / 16.0;
 
 /// The account of the errors.
 #[derive(Debug)]
@@ -28,18 +31,15 @@ impl Coarse {
     /// Coarse if the source can and bounds are such that it pays.
     pub(super) fn new(source: &mut dyn ColumnSource, problem: &DualProblem) -> Self {
         let width = |v: usize| problem.upper()[v] - problem.lower()[v];
-        let squared: f64 = (0..problem.len()).map(|v| width(v).powi(2)).sum();
-        let mut coarse =
-            Self { precision: Precision::Exact, entry_error: 0.0, squared_changes: 0.0 };
-        if MARGIN * f64::from(f32::EPSILON) / 16.0 * squared.sqrt() > WORTH_IT {
-            return coarse;
+        let most = (0..problem.len()).map(|v| width(v).powi(2)).sum::<f64>().sqrt();
+        let pays = |entry_error: &f64| MARGIN * entry_error * most <= WORTH_IT;
+        // Where not even the smallest error would do there is no need to measure it.
+        let error = if pays(&LEAST_ERROR) { source.coarse_error().filter(pays) } else { None };
+        Self {
+            precision: if error.is_some() { Precision::Coarse } else { Precision::Exact },
+            entry_error: error.unwrap_or(0.0),
+            squared_changes: 0.0,
         }
-        if let Some(error) = source.coarse_error()
-            && MARGIN * error * squared.sqrt() <= WORTH_IT
-        {
-            coarse = Self { precision: Precision::Coarse, entry_error: error, ..coarse };
-        }
-        coarse
     }
 
     pub(super) fn precision(&self) -> Precision {

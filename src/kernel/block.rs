@@ -25,6 +25,12 @@ pub(super) struct LastBlock {
 }
 
 impl LastBlock {
+    /// Bytes of the block that is kept beside the one in use.
+    pub(super) fn bytes(&self) -> usize {
+        let touched = self.spare.len().min(self.points.len().pow(2));
+        touched * size_of::<f64>()
+    }
+
     /// The block of the points `wanted` of `all`. `last` is the memory of the last block, unchanged, or empty: entries are copied from
     /// it where that is cheaper than computing them.
     ///

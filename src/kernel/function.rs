@@ -116,8 +116,7 @@ impl Kernel {
     /// Turns squared distances into values of the RBF kernel, in place.
     pub(super) fn finish_distances<R: Real>(&self, row: &mut [R]) {
         if let Self::Rbf { gamma } = *self {
-            // exp(-gamma d) of a distance that is known: the Laplacian's form.
-            dispatch(LaplacianRow { row, gamma: R::of(gamma) });
+            dispatch(DecayRow { row, gamma: R::of(gamma) });
         }
     }
 
@@ -142,7 +141,7 @@ impl Kernel {
             }
             Self::Laplacian { gamma } => {
                 let gamma = R::of(gamma);
-                dispatch(LaplacianRow { row, gamma });
+                dispatch(DecayRow { row, gamma });
             }
         }
     }
@@ -169,12 +168,13 @@ impl<R: Real> Routine for RbfRow<'_, R> {
     }
 }
 
-struct LaplacianRow<'a, R> {
+/// exp(-gamma distance), of distances that are known.
+struct DecayRow<'a, R> {
     row: &'a mut [R],
     gamma: R,
 }
 
-impl<R: Real> Routine for LaplacianRow<'_, R> {
+impl<R: Real> Routine for DecayRow<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {

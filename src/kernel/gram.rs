@@ -204,9 +204,9 @@ pub(super) fn resized(buffer: Vec<f64>, len: usize) -> Vec<f64> {
     if buffer.len() >= len {
         return buffer;
     }
-    // Blocks grow from round to round. More than is asked for costs nothing where the system gives pages as they are touched, as it
-    // does for large buffers.
-    zeros(if len < LARGE { 2 * len } else { 8 * len })
+    // Blocks grow from round to round. What is not used costs nothing where the system gives pages as they are touched, as it does
+    // for large buffers; but it must be there to be promised.
+    zeros(len + if len < LARGE { len } else { (len / 2).max(8 * LARGE) })
 }
 
 /// Fills a kernel matrix: the upper triangle is computed, the lower copied. False if stopped.

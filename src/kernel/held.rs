@@ -1,7 +1,7 @@
 //! A held matrix where columns are asked for.
 
 use super::gram::GramMatrix;
-use super::source::{ColumnSource, SingleColumns};
+use super::source::{ColumnSource, Precision, SingleColumns};
 use super::sums::ColumnSums;
 use crate::error::Result;
 use crate::threads::Threads;
@@ -38,6 +38,7 @@ impl ColumnSource for HeldColumns<'_> {
         &mut self,
         points: &[usize],
         weights: &[f64],
+        _precision: Precision,
         out: &mut [f64],
         _proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {

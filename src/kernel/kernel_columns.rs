@@ -1,7 +1,5 @@
 //! Columns of a kernel on points, computed when they are needed and kept while the budget lasts.
 
-use std::time::Instant;
-
 use super::block::{LastBlock, assemble};
 use super::cache::ColumnCache;
 use super::columns::{CoarseColumns, Columns, Rows};
@@ -10,9 +8,8 @@ use super::gram::{GramMatrix, check_entries};
 use super::loose::Loose;
 use super::pass::{Keep, Pass, Tally, Time, gather};
 use super::points::Points;
-use super::source::{ColumnSource, SingleColumns};
+use super::source::{ColumnSource, Precision, SingleColumns};
 use super::sums::{Band, ColumnSums, Weight};
-use super::tiles::{self, SPAN};
 use crate::error::Result;
 use crate::threads::Threads;
 
@@ -78,46 +75,25 @@ impl<'a> KernelColumns<'a> {
         })
     }
 
-    /// The columns of one precision with all that a pass over them touches.
+    /// The exact columns with all that a pass over them touches.
     fn exact_pass(&mut self) -> Pass<'_, f64, 8> {
-        self.cache.set_entries::<f64>();
-        Pass {
-            columns: &self.exact,
-            cache: &mut self.cache,
-            threads: self.threads,
-            tally: &mut self.tally,
-            time: &mut self.exact_time,
-        }
+        let Self { exact, cache, threads, tally, exact_time, .. } = self;
+        Pass::new(exact, cache, threads, tally, exact_time)
     }
 
     /// Computes columns that are not here, those of `wanted` first, into the cache as far as they fit; where not even what is wanted
     /// does, that alone into the loose places.
     fn compute_few(&mut self, missing: &[usize], wanted: &[usize]) -> Result<()> {
-        let n = self.points.len();
-        let clock = Instant::now();
         let needed = missing.iter().filter(|p| wanted.contains(p)).count();
         let slots = self.cache.make_room(missing.len());
-        let in_cache = slots.len() >= needed;
-        let computed = &missing[..if in_cache { slots.len() } else { needed }];
-        let Self { cache, loose, .. } = self;
-        let kept = if in_cache { cache.buffers(&slots) } else { loose.places(computed, wanted, n) };
-        let (mut values, mut norms) = (Vec::new(), Vec::new());
-        self.exact.gather(computed, &mut values, &mut norms);
-        let x = Rows { values: &values, norms: &norms };
-        let mut parts = vec![(); n.div_ceil(SPAN)];
-        let add = |(): &mut (), _, _, _: &[&[f64]]| {};
-        if let Err(error) =
-            tiles::compute(&self.exact, x, computed.len(), kept, &mut parts, self.threads, add)
-        {
-            self.loose.clear();
-            return Err(error);
+        if slots.len() >= needed {
+            return self.exact_pass().fill_slots(&missing[..slots.len()], &slots);
         }
-        if in_cache {
-            self.cache.occupy(&slots, computed);
-        }
-        self.tally.computed += computed.len();
-        self.exact_time.columns += computed.len();
-        self.exact_time.seconds += clock.elapsed().as_secs_f64();
+        // A failure leaves the loose places empty.
+        let mut loose = std::mem::take(&mut self.loose);
+        let places = loose.places(&missing[..needed], wanted, self.points.len());
+        self.exact_pass().fill_places(&missing[..needed], places)?;
+        self.loose = loose;
         Ok(())
     }
 }
@@ -148,10 +124,18 @@ impl ColumnSource for KernelColumns<'_> {
         &mut self,
         points: &[usize],
         weights: &[f64],
+        precision: Precision,
         out: &mut [f64],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
-        self.exact_pass().add(points, weights, out, proceed)
+        let Self { coarse, cache, threads, tally, coarse_time, .. } = self;
+        match coarse {
+            Some(coarse) if precision == Precision::Coarse => {
+                Pass::new(coarse, cache, threads, tally, coarse_time)
+                    .add(points, weights, out, proceed)
+            }
+            _ => self.exact_pass().add(points, weights, out, proceed),
+        }
     }
 
     fn column_sums(
@@ -190,33 +174,12 @@ impl ColumnSource for KernelColumns<'_> {
         Some(error)
     }
 
-    fn add_coarse_columns(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        out: &mut [f64],
-        proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        let Some(coarse) = &self.coarse else {
-            return self.add_columns(points, weights, out, proceed);
-        };
-        self.cache.set_entries::<f32>();
-        let pass = Pass {
-            columns: coarse,
-            cache: &mut self.cache,
-            threads: self.threads,
-            tally: &mut self.tally,
-            time: &mut self.coarse_time,
-        };
-        pass.add(points, weights, out, proceed)
-    }
-
     fn counts(&self) -> (usize, usize) {
         (self.tally.computed, self.tally.reused)
     }
 
     fn set_budget(&mut self, bytes: usize) {
-        self.cache.set_budget(bytes);
+        self.cache.set_budget(bytes.saturating_sub(self.last_block.bytes()));
     }
 
     fn set_hot(&mut self, points: &[usize]) {

@@ -34,11 +34,6 @@ impl Loose {
         }
         places
     }
-
-    /// Forgets what is here.
-    pub(super) fn clear(&mut self) {
-        self.points = [None; 2];
-    }
 }
 
 #[cfg(test)]
@@ -55,7 +50,5 @@ mod tests {
         assert_eq!((loose.get(7), loose.get(8)), (None, Some(&[8.0; 3][..])));
         let places = loose.places(&[1, 2], &[1, 2], 3);
         assert_eq!(places.len(), 2);
-        loose.clear();
-        assert_eq!(loose.get(1), None);
     }
 }

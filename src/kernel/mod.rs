@@ -21,5 +21,5 @@ pub use gram::{GramMatrix, pairwise_kernel};
 pub use held::HeldColumns;
 pub use kernel_columns::KernelColumns;
 pub use points::Points;
-pub use source::{ColumnSource, SingleColumns};
+pub use source::{ColumnSource, Precision, SingleColumns};
 pub use sums::{ColumnSums, Weight};

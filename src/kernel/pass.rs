@@ -42,16 +42,75 @@ pub(super) enum Keep {
     All,
 }
 
-/// One precision of the columns at work.
-pub(super) struct Pass<'p, R, const LANES: usize> {
-    pub(super) columns: &'p PackedColumns<R, LANES>,
-    pub(super) cache: &'p mut ColumnCache,
-    pub(super) threads: &'p Threads,
-    pub(super) tally: &'p mut Tally,
-    pub(super) time: &'p mut Time,
+/// Computes columns of one precision, and keeps the books.
+struct Computing<'p, R, const LANES: usize> {
+    columns: &'p PackedColumns<R, LANES>,
+    threads: &'p Threads,
+    tally: &'p mut Tally,
+    time: &'p mut Time,
 }
 
-impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
+impl<R: Real, const LANES: usize> Computing<'_, R, LANES> {
+    /// The columns of `wanted`, piece by piece, to `add`; with `places` they also stay there.
+    fn run<P: Send>(
+        &mut self,
+        wanted: &[usize],
+        places: Vec<&mut [R]>,
+        parts: &mut [P],
+        add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
+    ) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let (mut values, mut norms) = (Vec::new(), Vec::new());
+        self.columns.gather(wanted, &mut values, &mut norms);
+        let x = Rows { values: &values, norms: &norms };
+        tiles::compute(self.columns, x, wanted.len(), places, parts, self.threads, add)?;
+        self.tally.computed += wanted.len();
+        self.time.columns += wanted.len();
+        self.time.seconds += clock.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// The columns of `wanted` to `places`, and nothing else.
+    fn store(&mut self, wanted: &[usize], places: Vec<&mut [R]>) -> Result<()> {
+        let mut parts = vec![(); self.columns.len().div_ceil(SPAN)];
+        self.run(wanted, places, &mut parts, |(), _, _, _| {})
+    }
+}
+
+/// One precision of the columns, and what is kept of them.
+pub(super) struct Pass<'p, R, const LANES: usize> {
+    computing: Computing<'p, R, LANES>,
+    cache: &'p mut ColumnCache,
+}
+
+impl<'p, R: Real, const LANES: usize> Pass<'p, R, LANES> {
+    /// Prepares a pass. What the cache keeps in another precision is forgotten.
+    pub(super) fn new(
+        columns: &'p PackedColumns<R, LANES>,
+        cache: &'p mut ColumnCache,
+        threads: &'p Threads,
+        tally: &'p mut Tally,
+        time: &'p mut Time,
+    ) -> Self {
+        cache.set_entries::<R>();
+        Self { computing: Computing { columns, threads, tally, time }, cache }
+    }
+
+    /// Computes columns into slots of the cache.
+    pub(super) fn fill_slots(&mut self, wanted: &[usize], slots: &[usize]) -> Result<()> {
+        self.computing.store(wanted, self.cache.buffers(slots))?;
+        self.cache.occupy(slots, wanted);
+        Ok(())
+    }
+
+    /// Computes columns to places outside the cache.
+    pub(super) fn fill_places(&mut self, wanted: &[usize], places: Vec<&mut [R]>) -> Result<()> {
+        self.computing.store(wanted, places)
+    }
+
     /// Lets the columns of `points` run by, those that will be asked for again first. `add(part, at, order, values)` receives pieces of
     /// them as in [`tiles::compute`], `order` being their places in `points`; neither order nor grouping depend on what is kept.
     pub(super) fn run<P: Send>(
@@ -93,8 +152,7 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
         let worth: Vec<usize> = points.iter().copied().filter(is_worth).collect();
         let slots = self.cache.make_room(worth.len());
         for (batch, slots) in worth.chunks(BATCH).zip(slots.chunks(BATCH)) {
-            let batch = &batch[..slots.len()];
-            self.compute(batch, slots, Vec::new(), &mut self.no_parts(), nothing)?;
+            self.fill_slots(&batch[..slots.len()], slots)?;
             if !proceed() {
                 return Ok(false);
             }
@@ -113,24 +171,20 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
             wanted.iter().copied().filter(|&p| !self.cache.contains(p)).collect();
         if 2 * missing.len() > wanted.len() {
             // All are computed, and summed while they are in the processor's cache.
-            return self.compute(wanted, &[], Vec::new(), parts, add);
+            return self.computing.run(wanted, Vec::new(), parts, add);
         }
-        self.tally.reused += wanted.len() - missing.len();
-        let n = self.columns.len();
+        self.computing.tally.reused += wanted.len() - missing.len();
+        let n = self.computing.columns.len();
         scratch.resize(scratch.len().max(missing.len() * n), R::default());
         let places = scratch[..missing.len() * n].chunks_exact_mut(n).collect();
-        self.compute(&missing, &[], places, &mut self.no_parts(), nothing)?;
+        self.fill_places(&missing, places)?;
         let mut fresh = scratch.chunks_exact(n);
         let rows: Vec<&[R]> = wanted
             .iter()
             .filter_map(|&point| self.cache.get(point).or_else(|| fresh.next()))
             .collect();
-        tiles::reuse(&rows, parts, self.threads, add);
+        tiles::reuse(&rows, parts, self.computing.threads, add);
         Ok(())
-    }
-
-    fn no_parts(&self) -> Vec<()> {
-        vec![(); self.columns.len().div_ceil(SPAN)]
     }
 
     fn is_worth_keeping(&self, keep: Keep, point: usize) -> bool {
@@ -138,31 +192,6 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
             Keep::Moved => self.cache.is_costly() || self.cache.is_hot(point),
             Keep::All => self.cache.is_costly() && self.cache.is_hot(point),
         }
-    }
-
-    /// Computes columns, into slots of the cache or to other places if such are given.
-    fn compute<P: Send>(
-        &mut self,
-        wanted: &[usize],
-        slots: &[usize],
-        places: Vec<&mut [R]>,
-        parts: &mut [P],
-        add: impl Fn(&mut P, usize, usize, &[&[R]]) + Sync,
-    ) -> Result<()> {
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let clock = Instant::now();
-        let (mut values, mut norms) = (Vec::new(), Vec::new());
-        self.columns.gather(wanted, &mut values, &mut norms);
-        let x = Rows { values: &values, norms: &norms };
-        let kept = if slots.is_empty() { places } else { self.cache.buffers(slots) };
-        tiles::compute(self.columns, x, wanted.len(), kept, parts, self.threads, add)?;
-        self.cache.occupy(slots, wanted);
-        self.tally.computed += wanted.len();
-        self.time.columns += wanted.len();
-        self.time.seconds += clock.elapsed().as_secs_f64();
-        Ok(())
     }
 
     /// out += sum of `weights[k]` times the column of `points[k]`.
@@ -181,9 +210,6 @@ impl<R: Real, const LANES: usize> Pass<'_, R, LANES> {
         })
     }
 }
-
-/// For columns that are only kept.
-fn nothing<R>((): &mut (), _: usize, _: usize, _: &[&[R]]) {}
 
 /// The entries of a strip's rows.
 pub(super) fn gather<T: Copy + Default>(order: &[usize], all: &[T]) -> [T; STRIP] {

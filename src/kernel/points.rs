@@ -53,7 +53,7 @@ impl<'a> Points<'a> {
             Kernel::Linear | Kernel::Rbf { .. } => origin(values, n_features),
             _ => None,
         };
-        Ok(Self::from(values, n_rows, n_features, kernel, origin.as_deref()))
+        Ok(Self::build(values, n_rows, n_features, kernel, origin.as_deref()))
     }
 
     /// As [`Points::new`], with the given origin.
@@ -68,10 +68,11 @@ impl<'a> Points<'a> {
         origin: Option<&[f64]>,
     ) -> Result<Self> {
         check_values(values, n_rows, n_features, kernel)?;
-        Ok(Self::from(values, n_rows, n_features, kernel, origin))
+        Ok(Self::build(values, n_rows, n_features, kernel, origin))
     }
 
-    fn from(
+    /// As [`Points::with_origin`], of values that were checked.
+    fn build(
         given: &'a [f64],
         n_rows: usize,
         n_features: usize,

@@ -4,6 +4,15 @@ use super::gram::GramMatrix;
 use super::sums::{ColumnSums, Weight};
 use crate::error::Result;
 
+/// How entries are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// To single precision.
+    Coarse,
+    /// To double precision.
+    Exact,
+}
+
 /// What a solver needs of a matrix that it does not hold: the diagonal, blocks, and products with columns. `proceed` is asked
 /// between batches of columns; a `false` stops the work and is passed on.
 pub trait ColumnSource {
@@ -20,7 +29,7 @@ pub trait ColumnSource {
     /// # Errors
     /// If an entry overflows.
     fn block(&mut self, points: &[usize], buffer: Vec<f64>) -> Result<GramMatrix<'static>>;
-    /// out += sum of `weights[k]` times the column of `points[k]`.
+    /// out += sum of `weights[k]` times the column of `points[k]`. A source without coarse entries takes exact ones.
     ///
     /// # Errors
     /// If an entry overflows.
@@ -28,6 +37,7 @@ pub trait ColumnSource {
         &mut self,
         points: &[usize],
         weights: &[f64],
+        precision: Precision,
         out: &mut [f64],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool>;
@@ -55,23 +65,10 @@ pub trait ColumnSource {
     ) -> Result<bool> {
         Ok(false)
     }
-    /// Root mean square of the rounding errors of an entry where [`ColumnSource::add_coarse_columns`] saves work; `None` where it does
-    /// not.
+    /// Root mean square of the rounding errors of an entry with [`Precision::Coarse`], which saves work then; `None` if the source has no
+    /// such entries.
     fn coarse_error(&mut self) -> Option<f64> {
         None
-    }
-    /// As [`ColumnSource::add_columns`], with entries in single precision if that saves work.
-    ///
-    /// # Errors
-    /// If an entry overflows.
-    fn add_coarse_columns(
-        &mut self,
-        points: &[usize],
-        weights: &[f64],
-        out: &mut [f64],
-        proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        self.add_columns(points, weights, out, proceed)
     }
     /// Columns computed, and columns used again.
     fn counts(&self) -> (usize, usize);

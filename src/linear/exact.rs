@@ -16,7 +16,7 @@ use super::problem::{Intercept, LinearProblem, Loss};
 use super::settings::LinearSettings;
 use crate::cmu::{CmuSettings, large};
 use crate::error::Result;
-use crate::kernel::{ColumnSource, ColumnSums, GramMatrix, Kernel, Points};
+use crate::kernel::{ColumnSource, ColumnSums, GramMatrix, Kernel, Points, Precision};
 use crate::kkt;
 use crate::linalg::compensated::Sum;
 use crate::linalg::simd::{Routine, dispatch};
@@ -262,6 +262,7 @@ impl<R: Rows> ColumnSource for SampleColumns<'_, R> {
         &mut self,
         terms: &[usize],
         weights: &[f64],
+        _precision: Precision,
         out: &mut [f64],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
@@ -283,7 +284,7 @@ impl<R: Rows> ColumnSource for SampleColumns<'_, R> {
     ) -> Result<Option<ColumnSums>> {
         let n = self.problem.len();
         let mut sums = vec![0.0; n];
-        if !self.add_columns(terms, weights, &mut sums, proceed)? {
+        if !self.add_columns(terms, weights, Precision::Exact, &mut sums, proceed)? {
             return Ok(None);
         }
         // |K| |b| is not to be had without its columns; sqrt(K_kk K_ll) >= |K_kl| bounds it.

@@ -9,6 +9,8 @@ use crate::common::Random;
 
 const N: usize = 1200;
 const D: usize = 5;
+/// Features from which blocks copy what the last one had, and from which every column is kept.
+const WIDE: [usize; 2] = [70, 130];
 const KERNELS: [Kernel; 3] = [
     Kernel::Rbf { gamma: 0.4 },
     Kernel::Laplacian { gamma: 0.2 },
@@ -32,7 +34,7 @@ fn fit(
     cache_bytes: f64,
     n_threads: usize,
 ) -> Fit {
-    let points = Points::new(x, N, D, kernel).unwrap();
+    let points = Points::new(x, N, x.len() / N, kernel).unwrap();
     let limits = Limits { cache_bytes: Some(cache_bytes), ..Limits::default() };
     let threads = Threads::new(n_threads);
     fit_points(&points, kernel, problem, settings, &limits, &threads, &mut NoObserver).unwrap()
@@ -115,5 +117,65 @@ fn neither_threads_nor_the_cache_change_a_bit() {
             assert_eq!(other.x, one.x, "{kernel:?}, {cache_bytes} bytes, {n_threads} threads");
             assert_eq!(other.certificate.duality_gap, one.certificate.duality_gap);
         }
+    }
+}
+
+/// Asserts that two fits end at the same objective, as far as their gaps say.
+fn assert_same_objective(a: &Fit, b: &Fit, label: &str) {
+    assert!(a.info.status.is_optimal() && b.info.status.is_optimal(), "{label}");
+    let (a, b) = (&a.certificate, &b.certificate);
+    let room = a.duality_gap + b.duality_gap + 1e-13 * a.dual_objective.abs();
+    assert!((a.dual_objective - b.dual_objective).abs() <= room, "{label}");
+}
+
+#[test]
+fn blocks_of_wide_points_hold_what_is_computed() {
+    for d in WIDE {
+        let mut random = Random::new(4);
+        let x = random.normals(N * d);
+        let signs: Vec<f64> = (0..N)
+            .map(|i| if x[i * d] + 0.5 * random.normal() > 0.0 { 1.0 } else { -1.0 })
+            .collect();
+        let problem = DualProblem::classification(&signs, &[3.0; N], None).unwrap();
+        for kernel in [
+            Kernel::Rbf { gamma: 0.5 / d as f64 },
+            Kernel::Laplacian { gamma: 0.1 / d as f64 },
+            Kernel::Linear,
+        ] {
+            let held = CmuSettings { tol: 1e-9, ..CmuSettings::default() };
+            let held = fit(&x, &kernel, &problem, &held, 1e9, 1);
+            // With little memory the columns begin coarse, and blocks are copied from blocks.
+            for cache_bytes in [1.3e7, 1e9] {
+                let one = fit(&x, &kernel, &problem, &by_columns(), cache_bytes, 1);
+                assert_same_objective(&held, &one, &format!("{kernel:?}, {cache_bytes} bytes"));
+                let two = fit(&x, &kernel, &problem, &by_columns(), cache_bytes, 2);
+                assert_eq!(one.x, two.x, "{kernel:?}, {cache_bytes} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn points_far_apart_are_the_same_by_columns() {
+    let (mut x, signs) = data(5);
+    for (i, row) in x.chunks_exact_mut(D).enumerate() {
+        row[0] = 1e4 * (i % 3) as f64;
+    }
+    let kernel = Kernel::Rbf { gamma: 0.3 };
+    let problem = DualProblem::classification(&signs, &[20.0; N], None).unwrap();
+    let held = CmuSettings { tol: 1e-9, ..CmuSettings::default() };
+    let held = fit(&x, &kernel, &problem, &held, 1e9, 1);
+    let parts = fit(&x, &kernel, &problem, &by_columns(), 1e9, 2);
+    assert_same_objective(&held, &parts, "three clusters");
+    // What the fit says holds for distances that are summed one by one.
+    let distance =
+        |i: usize, j: usize| -> f64 { (0..D).map(|k| (x[i * D + k] - x[j * D + k]).powi(2)).sum() };
+    let gradient = |i: usize| -> f64 {
+        let field = (0..N).map(|j| (-0.3 * distance(i, j)).exp() * signs[j] * parts.x[j]);
+        signs[i] * field.sum::<f64>() - 1.0
+    };
+    for i in (0..N).step_by(7) {
+        let claimed = parts.certificate.gradient[i];
+        assert!((gradient(i) - claimed).abs() <= 1e-11, "{i}: {claimed}");
     }
 }

@@ -2,7 +2,6 @@
 
 use super::Rounds;
 use crate::gradient::Fresh;
-use crate::kernel::ColumnSums;
 
 /// A point below the floor.
 pub(super) struct Polished {
@@ -16,11 +15,13 @@ impl Rounds<'_> {
     /// points is back.
     pub(super) fn polish(&mut self, violation: f64) -> bool {
         let Some(before) = self.polished.take() else {
-            self.polished = (violation <= self.floor).then(|| self.snapshot(violation));
+            if violation <= self.floor {
+                self.polished = self.snapshot(violation);
+            }
             return true;
         };
         if violation <= 0.5 * before.violation {
-            self.polished = Some(self.snapshot(violation));
+            self.polished = self.snapshot(violation);
             return true;
         }
         if violation > before.violation {
@@ -30,9 +31,10 @@ impl Rounds<'_> {
         false
     }
 
-    fn snapshot(&self, violation: f64) -> Polished {
-        let sums = self.sums.clone().unwrap_or_else(|| ColumnSums::zeros(0));
+    /// The point with its gradient; `None` if that is not as good as computed anew.
+    fn snapshot(&self, violation: f64) -> Option<Polished> {
+        let sums = self.sums.clone()?;
         let fresh = Fresh { gradient: self.gradient.clone(), floor: self.floor, sums };
-        Polished { violation, beta: self.beta.clone(), fresh }
+        Some(Polished { violation, beta: self.beta.clone(), fresh })
     }
 }
