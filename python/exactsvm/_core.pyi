@@ -24,6 +24,7 @@ _Record: TypeAlias = dict[str, Any]
 _Observer: TypeAlias = Callable[[_Record], bool]
 
 __all__ = [
+    "SAFE_EXPONENT",
     "__version__",
     "certify_kernel",
     "certify_matrix",
@@ -38,6 +39,7 @@ __all__ = [
     "solve_dual",
 ]
 
+SAFE_EXPONENT: float  # gamma |x|^2 from which RBF distances are summed from differences
 __version__: str
 profile: str  # "release" or "debug"
 

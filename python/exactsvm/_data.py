@@ -58,11 +58,14 @@ def row_blocks(n: int, bytes_per_row: float) -> list[slice]:
 
 def sparse_kernel(X: Rows, Y: Rows, settings: KernelSettings, n_threads: int) -> Floats:
     """Evaluate a kernel at sparse rows by sparse products, without making them dense."""
-    values: Floats = np.empty((X.shape[0], Y.shape[0]))
-    if settings.kernel == "laplacian":
-        return _laplacian(X, Y, settings, n_threads, values)
-    transposed = Y.T.tocsc()
     norms = [np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel() for A in (X, Y)]
+    largest = max(norm.max(initial=0.0) for norm in norms)
+    if settings.kernel == "laplacian" or (
+        settings.kernel == "rbf" and settings.gamma * largest > _core.SAFE_EXPONENT
+    ):
+        return _from_differences(X, Y, settings, n_threads)
+    values: Floats = np.empty((X.shape[0], Y.shape[0]))
+    transposed = Y.T.tocsc()
     for part in row_blocks(X.shape[0], 8.0 * Y.shape[0]):
         block = (X[part] @ transposed).toarray()
         if settings.kernel == "poly":
@@ -78,13 +81,15 @@ def sparse_kernel(X: Rows, Y: Rows, settings: KernelSettings, n_threads: int) ->
     return values
 
 
-def _laplacian(
-    X: Rows, Y: Rows, settings: KernelSettings, n_threads: int, values: Floats
-) -> Floats:
-    """Distances need both rows: dense blocks, in the columns that any of their rows has."""
+def _from_differences(X: Rows, Y: Rows, settings: KernelSettings, n_threads: int) -> Floats:
+    """Distances that need both rows: dense blocks, in the columns that any of their rows has."""
+    values: Floats = np.empty((X.shape[0], Y.shape[0]))
     n_columns = min(X.shape[1], X.nnz + Y.nnz)
     for rows in row_blocks(X.shape[0], 8.0 * n_columns):
         for columns in row_blocks(Y.shape[0], 8.0 * n_columns):
+            if X is Y and columns.start < rows.start:
+                values[rows, columns] = values[columns, rows].T
+                continue
             A, B = used_columns(X[rows], Y[columns])
             values[rows, columns] = _core.pairwise_kernel(
                 as_array(A),

@@ -83,9 +83,6 @@ def solve_all(
             watch.halt()
             interrupted = True
             results = [task.result() for task in tasks]
-    errors = watch.errors
-    if errors and not isinstance(errors[0], KeyboardInterrupt):
-        raise errors[0]
-    if interrupted or errors:
-        results = [result._replace(interrupted=True) for result in results]
-    return results
+    if watch.errors:
+        raise watch.errors[0]
+    return [result.as_interrupted() for result in results] if interrupted else results

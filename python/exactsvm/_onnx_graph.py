@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactsvm._core import SAFE_EXPONENT
 from exactsvm._data import Floats, as_array
 from exactsvm._outlier import OneClassSVM
 
@@ -103,10 +104,12 @@ class Support:
     def __init__(self, model: Any) -> None:
         self.coefficients = as_array(model.dual_coef_)
         self.vectors = as_array(model.support_vectors_)
+        self.rows = np.asarray(model.support_, dtype=np.int64)
         self.counts = [int(n) for n in model.n_support_]
         if sum(self.counts) == 0:
             self.coefficients = np.zeros((len(self.coefficients), 1))
             self.vectors = np.zeros((1, model.n_features_in_))
+            self.rows = np.zeros(1, np.int64)
             self.counts[0] = 1
 
     def centre(self) -> Floats:
@@ -122,14 +125,11 @@ def kernel_values(graph: Graph, model: Any, support: Support, rows: str) -> str:
     """Kernel values of the rows with the support vectors, of shape (n, n_SV)."""
     kernel = model.kernel
     if kernel == "precomputed":
-        chosen = np.asarray(model.support_, dtype=np.int64)
-        if len(chosen) == 0:
-            chosen = np.zeros(1, np.int64)
-        return graph.node("Gather", rows, graph.constant(chosen), axis=1)
+        return graph.node("Gather", rows, graph.constant(support.rows), axis=1)
     if kernel == "laplacian":
-        return _decayed(graph, model._gamma, _city_block(graph, support.vectors, rows))
+        return _decayed(graph, model._gamma, _differences(graph, support.vectors, rows, "Abs"))
     if kernel == "rbf":
-        return _decayed(graph, model._gamma, _squared_distances(graph, support, rows))
+        return _decayed(graph, model._gamma, _squared_distances(graph, support, rows, model._gamma))
     values = graph.node("MatMul", rows, graph.constant(support.vectors.T))
     if kernel == "linear":
         return values
@@ -144,19 +144,24 @@ def _decayed(graph: Graph, gamma: float, distances: str) -> str:
     return graph.node("Exp", graph.node("Mul", distances, graph.constant([-gamma])))
 
 
-def _squared_distances(graph: Graph, support: Support, rows: str) -> str:
-    """From norms and products, as the compiled module has them, about an origin amid the data."""
+def _squared_distances(graph: Graph, support: Support, rows: str, gamma: float) -> str:
+    """From norms and products about an origin amid the data, or where those lose digits as sums."""
     centre = support.centre()
     moved = support.vectors - centre
     rows = graph.node("Sub", rows, graph.constant(centre))
+    if gamma * (moved * moved).sum(axis=1).max() > SAFE_EXPONENT:
+        return _differences(graph, moved, rows, "Square")
     norms = graph.sum_of_rows(graph.node("Mul", rows, rows), 1, keep=True)
     products = graph.node("MatMul", rows, graph.constant(-2.0 * moved.T))
     both = graph.node("Add", norms, graph.constant((moved * moved).sum(axis=1)))
     return graph.node("Max", graph.node("Add", both, products), graph.constant([0.0]))
 
 
-def _city_block(graph: Graph, vectors: Floats, rows: str) -> str:
-    """Row by row: all differences at a time would take n x n_SV x n_features numbers."""
+def _differences(graph: Graph, vectors: Floats, rows: str, size: str) -> str:
+    """Sum the sizes of differences ("Abs" or "Square"), row by row.
+
+    All differences at a time would take n x n_SV x n_features numbers.
+    """
     from onnx import TensorProto, helper
 
     shape = list(vectors.shape)
@@ -164,10 +169,13 @@ def _city_block(graph: Graph, vectors: Floats, rows: str) -> str:
         [
             helper.make_node("Identity", ["vectors"], ["same"]),
             helper.make_node("Sub", ["vectors", "row"], ["difference"]),
-            helper.make_node("Abs", ["difference"], ["size"]),
+            # ONNX has no square.
+            helper.make_node("Mul", ["difference", "difference"], ["size"])
+            if size == "Square"
+            else helper.make_node(size, ["difference"], ["size"]),
             helper.make_node("ReduceSum", ["size", "axis"], ["distance"], keepdims=0),
         ],
-        "city_block",
+        "distances",
         [
             helper.make_tensor_value_info("vectors", TensorProto.DOUBLE, shape),
             helper.make_tensor_value_info("row", TensorProto.DOUBLE, shape[1:]),

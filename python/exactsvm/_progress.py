@@ -70,17 +70,16 @@ class _Bar:
         self._first = 0.0
 
     def update(self, record: Record) -> None:
-        if not math.isfinite(record["kkt_violation"]):  # not known yet
-            return
-        # The violation may rise for a while: the bar shows the best so far. Of several problems it
-        # is that of those at work, so their number is shown instead.
-        decades = math.log10(max(record["kkt_violation"], self._tol) / self._tol)
+        # Of several problems the violation is that of those at work: their number is shown instead.
         if "n_problems" in record:
-            decades = float(record["n_problems"] - record["n_solved"])
+            left, first = float(record["n_problems"] - record["n_solved"]), record["n_problems"]
+        elif math.isfinite(record["kkt_violation"]):
+            left = math.log10(max(record["kkt_violation"], self._tol) / self._tol)
+            first = max(left, 1e-3)
+        else:  # not known yet
+            return
         if self._bar is None:
-            self._first = max(decades, 1e-3)
-            if "n_problems" in record:
-                self._first = float(record["n_problems"])
+            self._first = float(first)
             self._bar = self._tqdm(
                 total=self._first,
                 desc=str(record.get("solver", "fit")),
@@ -88,7 +87,8 @@ class _Bar:
                 leave=False,
                 bar_format="{desc} |{bar}| {percentage:3.0f}% [{elapsed}{postfix}]",
             )
-        self._bar.n = min(max(self._bar.n, self._first - decades), self._first)
+        # The violation may rise for a while: the bar shows the best so far.
+        self._bar.n = min(max(self._bar.n, self._first - left), self._first)
         self._bar.set_postfix(
             violation=f"{record['kkt_violation']:.1e}",
             iterations=record["n_iter"],

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactsvm import _core
 from exactsvm._certificate import Certificate
-from exactsvm._kernels import resolve_gamma
+from exactsvm._kernels import evaluate, resolve_gamma
 from exactsvm._parameters import KERNELS, check_choice
 from exactsvm._targets import check_sample_weight, upper_bounds
 from exactsvm._threads import resolve_n_jobs
@@ -130,7 +130,7 @@ def _certify(
     n_threads = resolve_n_jobs(getattr(estimator, "n_jobs", None))
     matrix = None
     if callable(kernel):
-        matrix = check_array(kernel(X, X), dtype=np.float64, order="C", input_name="kernel(X, X)")
+        matrix = evaluate(kernel, X, X)
     elif check_choice("kernel", kernel, (*KERNELS, "precomputed")) == "precomputed":
         matrix = X
     if matrix is not None and matrix.shape != (len(X), len(X)):

@@ -43,7 +43,7 @@ def register() -> None:
     float64.
 
     The graph computes in double precision. For float64 input its values agree with the model's to
-    about 1e-12 of the largest one on scaled data: sums are formed in another order, no more. For
+    1e-12 of the largest one: sums are formed in another order, no more. For
     float32 input they are rounded to that at the end, which is an error of 6e-8 relative to each
     value; what comes before it in a pipeline has the precision that skl2onnx gives it.
 

@@ -5,7 +5,7 @@ use crate::linalg::real::Real;
 use crate::linalg::simd::{Routine, dispatch};
 
 /// gamma |x|^2 from which distances are summed from differences: three digits of the sixteen.
-const SAFE_EXPONENT: f64 = 1000.0;
+pub const SAFE_EXPONENT: f64 = 1000.0;
 
 /// A kernel and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -21,7 +21,7 @@ const PARALLEL_ENTRIES: usize = 40_000;
 /// Entries of a buffer whose pages the system gives as they are touched.
 const LARGE: usize = 1 << 20;
 /// Entries beyond this overflow when the solver multiplies them.
-const LARGEST_ENTRY: f64 = 1e140;
+pub(crate) const LARGEST_ENTRY: f64 = 1e140;
 
 /// A symmetric kernel matrix, held in full.
 #[derive(Clone, Debug)]

@@ -16,7 +16,8 @@ mod sums;
 mod tiles;
 
 pub use columns::{Columns, PackedColumns};
-pub use function::Kernel;
+pub use function::{Kernel, SAFE_EXPONENT};
+pub(crate) use gram::LARGEST_ENTRY;
 pub use gram::{GramMatrix, pairwise_kernel};
 pub use held::HeldColumns;
 pub use kernel_columns::KernelColumns;

@@ -9,7 +9,7 @@
 
 use super::blocks::{Blocks, margins};
 use super::data::{Rows, each_squared_norm};
-use super::objective::{primal, regulariser};
+use super::objective::{best_multiple, primal, regulariser};
 use super::problem::{Intercept, LinearProblem, Loss};
 use crate::linalg::compensated::Sum;
 use crate::threads::Threads;
@@ -146,14 +146,12 @@ pub fn certify<R: Rows>(
         diagonal.add(0.5 * problem.diagonal(k) * a * a);
     }
     let (linear, quadratic) = (linear.value(), regulariser(problem, &implied) + diagonal.value());
-    // D(t a) = t linear - t^2 quadratic is largest at t = linear / (2 quadratic).
-    let scale = if 2.0 * quadratic > linear { (0.5 * linear / quadratic).max(0.0) } else { 1.0 };
+    let (scale, dual_objective) = best_multiple(linear, quadratic);
     if scale < 1.0 {
         for a in alpha.iter_mut() {
             *a *= scale;
         }
     }
-    let dual_objective = scale * linear - scale * scale * quadratic;
     let primal_objective = primal(rows, problem, w, threads);
     let duality_gap = primal_objective - dual_objective;
     let magnitude = dual_objective.abs().max(1.0);
@@ -162,7 +160,12 @@ pub fn certify<R: Rows>(
         primal_objective,
         dual_objective,
         duality_gap,
-        relative_gap: duality_gap.max(0.0) / magnitude,
+        // What is not a number is no gap of 0.
+        relative_gap: if duality_gap.is_nan() {
+            f64::INFINITY
+        } else {
+            duality_gap.max(0.0) / magnitude
+        },
         kkt_violation,
         equality_residual: if problem.intercept == Intercept::Free {
             equality(problem, alpha).abs()

@@ -3,6 +3,7 @@
 //! Every product is computed in float64.
 
 use crate::error::{Error, Result};
+use crate::kernel::LARGEST_ENTRY;
 use crate::linalg::simd::fma;
 
 /// A stored number.
@@ -79,7 +80,7 @@ impl<'a, T: Real> Dense<'a, T> {
     /// Borrows n rows of d numbers.
     ///
     /// # Errors
-    /// If the length does not fit, or a number is not finite.
+    /// If the length does not fit, or a number is not finite or too large for products.
     pub fn new(values: &'a [T], n: usize, d: usize) -> Result<Self> {
         if n.checked_mul(d) != Some(values.len()) {
             return Err(Error::Shape {
@@ -88,7 +89,7 @@ impl<'a, T: Real> Dense<'a, T> {
                 got: format!("{} numbers", values.len()),
             });
         }
-        check_values(values)?;
+        check_values(values, d)?;
         Ok(Self { values, n, d })
     }
 
@@ -193,7 +194,7 @@ impl<'a, T: Real, I: Index> Sparse<'a, T, I> {
         if columns.iter().any(|j| j.at() >= d) {
             return wrong("X.indices", &format!("columns below {d}"), "a larger one".into());
         }
-        check_values(values)?;
+        check_values(values, d)?;
         Ok(Self { values, columns, offsets, d })
     }
 
@@ -253,15 +254,24 @@ impl<T: Real, I: Index> Rows for Sparse<'_, T, I> {
     }
 }
 
-fn check_values<T: Real>(values: &[T]) -> Result<()> {
-    match values.iter().find(|x| !x.value().is_finite()) {
-        None => Ok(()),
-        Some(x) => Err(Error::Value {
-            argument: "X",
-            expected: "finite numbers",
-            got: x.value().to_string(),
-        }),
+fn check_values<T: Real>(values: &[T], n_features: usize) -> Result<()> {
+    let mut largest = 0.0_f64;
+    for x in values {
+        if !x.value().is_finite() {
+            return Err(Error::Value {
+                argument: "X",
+                expected: "finite numbers",
+                got: x.value().to_string(),
+            });
+        }
+        largest = largest.max(x.value().abs());
     }
+    // As for a linear kernel: products of such rows overflow further on.
+    let bound = largest * largest * n_features as f64;
+    if !(bound < LARGEST_ENTRY) {
+        return Err(Error::KernelOverflow { kernel: "linear", largest: bound });
+    }
+    Ok(())
 }
 
 /// Squared Euclidean norms of all rows, right also where a column occurs twice.

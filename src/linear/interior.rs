@@ -21,7 +21,7 @@ use super::data::{Rows, each_squared_norm};
 use super::dense::Factor;
 use super::fit::Point;
 use super::normal::{Normal, Parameters};
-use super::objective::{loss, regulariser};
+use super::objective::{best_multiple, loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::LinearSettings;
 use super::terms::{Terms, Work};
@@ -112,7 +112,11 @@ pub(super) fn solve<R: Rows>(
         }
         n_iter += 1;
     }
-    let Method { best: mut point, .. } = method;
+    // The rest of what the method holds makes room for the certificate.
+    let mut point = {
+        let Method { best, .. } = method;
+        best
+    };
     let certificate =
         certified.unwrap_or_else(|| certify(rows, problem, &point.w, &mut point.alpha, threads));
     Outcome { point, certificate, status, n_iter }
@@ -239,13 +243,8 @@ impl<'a, R: Rows> Method<'a, R> {
         // Off the equality the value is no bound: balancing costs at most about the residual times the steepest slope.
         let steepest = steepest + self.w[last].abs();
         let lack = if added == 0.0 { steepest * implied[last].abs() } else { 0.0 };
-        let mut dual = linear - regulariser(problem, &implied) - 0.5 * diagonal;
-        // The best multiple of the dual point.
         let quadratic = regulariser(problem, &implied) + 0.5 * diagonal;
-        if 2.0 * quadratic > linear && linear > 0.0 {
-            dual = 0.25 * linear * linear / quadratic;
-        }
-        dual -= lack;
+        let dual = best_multiple(linear, quadratic).1 - lack;
         if !(losses.is_finite() && dual.is_finite()) {
             return None;
         }

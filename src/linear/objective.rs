@@ -27,6 +27,16 @@ pub fn regulariser(problem: &LinearProblem, w: &[f64]) -> f64 {
     0.5 * sum.value()
 }
 
+/// The t in [0, 1] at which D(t alpha) = t linear - t^2 quadratic is largest, and that value. Numbers too large to compute with leave
+/// alpha = 0, whose value is 0.
+pub fn best_multiple(linear: f64, quadratic: f64) -> (f64, f64) {
+    if !(linear.is_finite() && quadratic.is_finite()) {
+        return (0.0, 0.0);
+    }
+    let t = if 2.0 * quadratic > linear { (0.5 * linear / quadratic).max(0.0) } else { 1.0 };
+    (t, t * (linear - t * quadratic))
+}
+
 /// P(w, b); the last entry of `w` is the weight of the added feature.
 pub fn primal<R: Rows>(rows: &R, problem: &LinearProblem, w: &[f64], threads: &Threads) -> f64 {
     let blocks = Blocks::new(rows, problem);

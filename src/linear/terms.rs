@@ -274,7 +274,7 @@ impl Terms {
         }
     }
 
-    /// s z f + xi - c - s, the residual of a term's own equation.
+    /// z f + xi - c - s, the residual of a term's own equation.
     #[inline(always)]
     fn own_residual(&self, problem: &LinearProblem, j: usize) -> f64 {
         let k = self.range.start + j;

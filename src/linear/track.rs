@@ -5,7 +5,7 @@ use super::certificate::{LinearCertificate, certify, make_feasible};
 use super::data::Rows;
 use super::fit::Point;
 use super::interior::Outcome;
-use super::objective::{primal, regulariser};
+use super::objective::{best_multiple, primal, regulariser};
 use super::problem::LinearProblem;
 use crate::linalg::vector::axpy;
 use crate::observer::Progress;
@@ -122,7 +122,10 @@ impl Track {
         problem: &LinearProblem,
         threads: &Threads,
     ) -> LinearCertificate {
-        certify(rows, problem, &self.best.w, &mut self.best.alpha, threads)
+        let certificate = certify(rows, problem, &self.best.w, &mut self.best.alpha, threads);
+        // The dual point is another one now.
+        self.dual = certificate.dual_objective;
+        certificate
     }
 
     pub(super) fn end<R: Rows>(
@@ -163,10 +166,5 @@ pub(super) fn feasible_dual<R: Rows>(
         linear += problem.offset(k) * a;
         quadratic += 0.5 * problem.diagonal(k) * a * a;
     }
-    let value = if 2.0 * quadratic > linear && linear > 0.0 {
-        0.25 * linear * linear / quadratic
-    } else {
-        linear - quadratic
-    };
-    (alpha, implied, value)
+    (alpha, implied, best_multiple(linear, quadratic).1)
 }

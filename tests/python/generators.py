@@ -40,3 +40,11 @@ def contradictions(n_distinct, copies, *, contradicting=0.2, seed=0):
     y = np.where(rng.random(len(y)) < contradicting, -y, y)
     order = rng.permutation(len(y))
     return X[order], y[order]
+
+
+def three_clusters(spread, n=400):
+    """Three clusters `spread` apart; within each the label is a smooth function and noise."""
+    rng = np.random.default_rng(0)
+    X = np.c_[spread * rng.integers(0, 3, n), rng.standard_normal((n, 2))]
+    field = np.sin(2 * X[:, 1]) + X[:, 2] + 0.3 * rng.standard_normal(n)
+    return X, np.where(field > 0, 1.0, -1.0)

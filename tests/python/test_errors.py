@@ -156,6 +156,9 @@ def test_callable_kernel_cannot_write_into_its_arguments(form, argument):
         SVC(kernel=careless).fit(data, Y)
     with pytest.raises(ValueError, match="read-only"):
         model.set_params(kernel=careless).predict(data)
+    if form is np.array:
+        with pytest.raises(ValueError, match="read-only"):
+            verify(model, data, Y)
     assert (data != form(X)).sum() == 0
     assert (form(model.support_vectors_) != vectors).sum() == 0
     assert SVC().fit(data, Y).predict(data).tolist() == Y.tolist()  # still writable, still good

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 import exactsvm
 from evaluate import EPS, alpha_of, evaluate, intercept_of
-from generators import checkerboard, contradictions, one_wide_column
+from generators import checkerboard, contradictions, one_wide_column, three_clusters
 
 FINISHED = ("optimal", "optimal_to_precision")
 
@@ -100,10 +100,9 @@ def test_one_row_many_times():
 
 @pytest.mark.parametrize("C", [1.0, 1e4])
 @pytest.mark.parametrize("spread", [1e3, 1e5, 1e7])
-def test_distances_of_points_far_apart(rng, spread, C):
-    """Three clusters far apart: |x|^2 + |y|^2 - 2 x'y would lose what the kernel needs."""
-    X = np.c_[spread * rng.integers(0, 3, 400), rng.standard_normal((400, 2))]
-    z = np.where(np.sin(2 * X[:, 1]) + X[:, 2] + 0.3 * rng.standard_normal(400) > 0, 1.0, -1.0)
+def test_distances_of_points_far_apart(spread, C):
+    """|x|^2 + |y|^2 - 2 x'y would lose what the kernel needs."""
+    X, z = three_clusters(spread)
     model = exactsvm.SVC(C=C, gamma=0.5).fit(X, z)
     K = np.exp(-0.5 * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=-1))
     beta = np.zeros(400)

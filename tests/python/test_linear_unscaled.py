@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from exactsvm import LinearSVC
+from exactsvm import LinearSVC, LinearSVR
 from generators import clouds, one_wide_column
 from linear_problems import primal
 
@@ -93,3 +94,13 @@ def test_classification_is_never_silently_wrong(kind, loss, C):
             assert value <= least + (allowed + 1e-9) * max(1.0, least), solver
         else:
             assert certificate.relative_gap > model.tol, solver
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("estimator", [LinearSVC, LinearSVR])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_squares_that_overflow_are_refused(solver, estimator, sparse):
+    X, y = clouds(60)
+    X = 1e155 * X
+    with pytest.raises(ValueError, match="overflow"):
+        estimator(solver=solver).fit(csr_array(X) if sparse else X, y)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exactsvm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from exactsvm.onnx import register
-from generators import clouds
+from generators import clouds, three_clusters
 from real_data import load
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
@@ -206,3 +206,18 @@ def test_what_cannot_be_converted(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ImportError, match=r"needs skl2onnx; pip install exactsvm\[onnx\]"):
         register()
+
+
+@pytest.mark.parametrize("spread", [1e3, 1e7])
+def test_points_far_apart(run, spread):
+    X, y = three_clusters(spread)
+    model = SVR(gamma=0.5).fit(X, y)
+    values = next(iter(run(model, X).values())).ravel()
+    assert np.abs(values - model.predict(X)).max() < 1e-12 * np.abs(values).max()
+
+
+def test_precomputed_without_support_vectors(run):
+    K = np.eye(12)
+    model = SVR(kernel="precomputed").fit(K, np.full(12, 2.0))
+    assert len(model.support_) == 0
+    np.testing.assert_allclose(next(iter(run(model, K).values())).ravel(), 2.0)

@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import exactsvm
-from exactsvm import SVC, SVR, OneClassSVM
+from exactsvm import SVC, SVR, OneClassSVM, _data
 from exactsvm._data import sparse_kernel
 from exactsvm._kernels import KernelSettings
+from generators import three_clusters
 from optimality import kernel_matrix
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
@@ -135,3 +136,21 @@ def test_single_precision_and_no_support(data):
     X = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [1.0, 1.0]]))
     empty = SVR().fit(X, [0.04, 0.04, 0.10, 0.16])
     np.testing.assert_allclose(empty.predict(X), 0.1)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("block_bytes", [1e8, 2e3])
+def test_points_far_apart(monkeypatch, kernel, block_bytes):
+    X, _ = three_clusters(1e7, 60)
+    monkeypatch.setattr(_data, "_BLOCK_BYTES", block_bytes)
+    rows = sp.csr_array(X)
+    K = sparse_kernel(rows, rows, KernelSettings(kernel, 0.5, 3, 0.0), 2)
+    assert (K == K.T).all()
+    D = X[:, None, :] - X[None, :, :]
+    distance = (D**2).sum(axis=-1) if kernel == "rbf" else np.abs(D).sum(axis=-1)
+    np.testing.assert_allclose(K, np.exp(-0.5 * distance), atol=1e-14)
+    np.testing.assert_allclose(
+        sparse_kernel(rows, sp.csr_array(X[:7]), KernelSettings(kernel, 0.5, 3, 0.0), 1),
+        K[:, :7],
+        atol=1e-14,
+    )
