@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::linalg::real::Real;
 use crate::linalg::simd::{Routine, dispatch};
 
-/// gamma |x|^2 from which distances are summed from differences: three digits of the sixteen.
-pub const SAFE_EXPONENT: f64 = 1000.0;
+/// gamma |x|^2 from which distances are summed from differences: two digits of the sixteen. Standardised data with the usual gamma stay below.
+pub const SAFE_EXPONENT: f64 = 100.0;
 
 /// A kernel and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
