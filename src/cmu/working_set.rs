@@ -1,7 +1,8 @@
 //! Which variables a round works on when the matrix is too large to hold.
 //!
 //! All free variables, and a block of violators: half of them rising, half falling; of each half a fifth the worst and the rest at
-//! random among all that violate. The worst alone sit in one corner of the data, and what a round does with them the next one
+//! random among all that violate, seen from the middle between the ends, where the multiplier will be. (Seen from the opposite end nearly
+//! every variable violates a little, and most of what is drawn never moves: it took 5 to 15 % more columns and a third more rounds.) The worst alone sit in one corner of the data, and what a round does with them the next one
 //! undoes; measured on magic (19020 x 10, RBF, C = 1) the mixture took 40 rounds where the worst alone took 236.
 
 use rand::seq::SliceRandom;
@@ -29,12 +30,12 @@ pub(super) fn select(
     for (i, (&b, &g)) in beta.iter().zip(gradient).enumerate() {
         let k = problem.group(i);
         // Without an equality every variable is measured against a multiplier of 0.
-        let (low, high) =
-            if problem.n_groups() == 0 { (0.0, 0.0) } else { (ends[k].shrink, ends[k].grow) };
+        let middle =
+            if problem.n_groups() == 0 { 0.0 } else { 0.5 * (ends[k].shrink + ends[k].grow) };
         match problem.bound_state(i, b) {
             BoundState::Free => chosen.push(i),
-            BoundState::AtLower if -g > low => rising[k].push(i),
-            BoundState::AtUpper if -g < high => falling[k].push(i),
+            BoundState::AtLower if -g > middle => rising[k].push(i),
+            BoundState::AtUpper if -g < middle => falling[k].push(i),
             _ => {}
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct ColumnCache {
     place: Vec<Option<u32>>,
     /// Whether a point's column will be asked for; empty if any may be.
     hot: Vec<bool>,
+    /// Whether a point's column was asked for, in this width, because it moved.
+    moved: Vec<bool>,
 }
 
 impl ColumnCache {
@@ -51,6 +53,7 @@ impl ColumnCache {
             n_touched: 0,
             place: vec![None; n],
             hot: Vec::new(),
+            moved: vec![false; n],
         };
         cache.lay_out();
         cache
@@ -104,6 +107,7 @@ impl ColumnCache {
         let touched = self.n_touched * self.column_words();
         self.entry_bytes = size_of::<R>();
         self.place.fill(None);
+        self.moved.fill(false);
         self.slots.clear();
         let words = self.column_words();
         if self.pieces.iter().any(|piece| piece.len() < words) {
@@ -115,6 +119,15 @@ impl ColumnCache {
         }
         self.slots.resize(self.pieces.len() * self.slots_per_piece, Slot::default());
         self.n_touched = touched.div_ceil(words).min(self.slots.len());
+    }
+
+    /// Notes whose columns were asked for because they moved.
+    pub(super) fn note_moved(&mut self, points: &[usize]) {
+        points.iter().for_each(|&point| self.moved[point] = true);
+    }
+
+    pub(super) fn has_moved(&self, point: usize) -> bool {
+        self.moved[point]
     }
 
     pub(super) fn contains(&self, point: usize) -> bool {

@@ -158,7 +158,7 @@ impl ColumnSource for KernelColumns<'_> {
         sums: &mut ColumnSums,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
-        self.exact_pass().run(points, Keep::Moved, sums.bands(), proceed, add_to_band(changes))
+        self.exact_pass().run(points, Keep::MovedAgain, sums.bands(), proceed, add_to_band(changes))
     }
 
     fn coarse_error(&mut self) -> Option<f64> {

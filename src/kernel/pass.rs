@@ -38,6 +38,8 @@ impl Time {
 pub(super) enum Keep {
     /// The columns that moved: most of them will move again.
     Moved,
+    /// The columns that moved, near the end: only those that did so before. A fresh page costs more than an entry computed twice.
+    MovedAgain,
     /// All columns: they must not push out what the next round needs.
     All,
 }
@@ -138,6 +140,9 @@ impl<'p, R: Real, const LANES: usize> Pass<'p, R, LANES> {
                 return Ok(false);
             }
         }
+        if !matches!(keep, Keep::All) {
+            self.cache.note_moved(points);
+        }
         Ok(true)
     }
 
@@ -190,6 +195,9 @@ impl<'p, R: Real, const LANES: usize> Pass<'p, R, LANES> {
     fn is_worth_keeping(&self, keep: Keep, point: usize) -> bool {
         match keep {
             Keep::Moved => self.cache.is_costly() || self.cache.is_hot(point),
+            Keep::MovedAgain => {
+                self.cache.is_costly() || (self.cache.is_hot(point) && self.cache.has_moved(point))
+            }
             Keep::All => self.cache.is_costly() && self.cache.is_hot(point),
         }
     }
