@@ -46,7 +46,7 @@ pub fn decision_function(
     for (g, group) in out.chunks_mut(per_group * BLOCK).enumerate() {
         threads.for_each_chunk(group, BLOCK, parallel, |k, out| {
             let mut values = vec![0.0; out.len() * m];
-            columns.fill(x, (g * per_group + k) * BLOCK, 0, &mut values);
+            columns.fill(x, (g * per_group + k) * BLOCK, 0, columns.len(), &mut values);
             for (f, row) in out.iter_mut().zip(values.chunks_exact(m)) {
                 *f += dot(row, coefficients);
             }
@@ -211,7 +211,7 @@ pub fn pair_decisions(
         });
     }
     let columns = Columns::new(support, kernel);
-    let fill = |start: usize, values: &mut [f64]| columns.fill(x, start, 0, values);
+    let fill = |start: usize, values: &mut [f64]| columns.fill(x, start, 0, columns.len(), values);
     let out = decide_rows(x.len(), support.len(), model, wanted, fill, threads, proceed)?;
     match out.as_ref().and_then(|out| out.iter().find(|f| !f.is_finite())) {
         None => Ok(out),

@@ -3,6 +3,8 @@
 //! The factor is that of K + rho 1_G 1_G' (per group G). The shift changes nothing on directions that keep the sums of the groups,
 //! and makes the block positive definite exactly when K is so on them.
 
+use std::collections::HashMap;
+
 use crate::cholesky::{PackedCholesky, Pending, Pivot};
 use crate::kernel::GramMatrix;
 use crate::linalg::vector::dot;
@@ -60,9 +62,10 @@ impl<'a> FreeSet<'a> {
         }
     }
 
-    /// Takes over a factor. `set` lists the variables of this sub-problem, ascending, and holds all of the factor's.
+    /// Takes over a factor. `set` lists the variables of this sub-problem and holds all of the factor's.
     pub(super) fn adopt(&mut self, kept: KeptFactor, set: &[usize]) {
-        let place = |v: &usize| set.binary_search(v).ok();
+        let places: HashMap<usize, usize> = set.iter().enumerate().map(|(k, &v)| (v, k)).collect();
+        let place = |v: &usize| places.get(v).copied();
         let members: Option<Vec<usize>> = kept.variables.iter().map(place).collect();
         self.shift = kept.shift;
         self.strengthened = kept.strengthened;

@@ -82,6 +82,8 @@ struct Rounds<'a> {
     floor_bound: FloorBound,
     factor: Option<KeptFactor>,
     rng: Pcg64Mcg,
+    /// The working set of the last round, in the order of its block.
+    set: Vec<usize>,
     /// Memory of the blocks.
     buffer: Vec<f64>,
     convex: bool,
@@ -114,6 +116,7 @@ impl<'a> Rounds<'a> {
             floor_bound,
             factor: None,
             rng: Pcg64Mcg::seed_from_u64(settings.seed),
+            set: Vec::new(),
             buffer: Vec::new(),
             convex: true,
             info: Info::default(),
@@ -153,8 +156,8 @@ impl<'a> Rounds<'a> {
                     return Ok(SolverStatus::Stalled);
                 }
             }
-            let set = self.choose(&ends)?;
-            let status = self.solve_on(&set, violation, monitor)?;
+            self.choose(&ends)?;
+            let status = self.solve_on_set(violation, monitor)?;
             let (objective, noise) = gradient::objective(self.problem, &self.beta, &self.gradient);
             self.objective = objective;
             standstill.note(violation, objective, noise);
@@ -185,8 +188,8 @@ impl<'a> Rounds<'a> {
         Ok(Some(if convex { status } else { SolverStatus::Stationary }))
     }
 
-    /// The working set, as large as the budget allows.
-    fn choose(&mut self, ends: &[Ends]) -> Result<Vec<usize>> {
+    /// Chooses the working set, as large as the budget allows.
+    fn choose(&mut self, ends: &[Ends]) -> Result<()> {
         let n_free = (0..self.beta.len())
             .filter(|&i| self.problem.bound_state(i, self.beta[i]) == BoundState::Free)
             .count();
@@ -205,23 +208,15 @@ impl<'a> Rounds<'a> {
             });
         }
         self.source.set_budget(self.budget - needed);
-        Ok(working_set::select(
-            self.problem,
-            &self.beta,
-            &self.gradient,
-            ends,
-            block,
-            &mut self.rng,
-        ))
+        let (beta, gradient) = (&self.beta, &self.gradient);
+        let chosen = working_set::select(self.problem, beta, gradient, ends, block, &mut self.rng);
+        self.set = working_set::arrange(&self.set, chosen);
+        Ok(())
     }
 
-    /// Solves the sub-problem of `set` and brings the gradient of all variables up to date.
-    fn solve_on(
-        &mut self,
-        set: &[usize],
-        violation: f64,
-        monitor: &mut Monitor<'_>,
-    ) -> Result<SolverStatus> {
+    /// Solves the sub-problem of the working set and brings the gradient of all variables up to date.
+    fn solve_on_set(&mut self, violation: f64, monitor: &mut Monitor<'_>) -> Result<SolverStatus> {
+        let set = std::mem::take(&mut self.set);
         let n_points = self.source.len();
         let clock = monitor.elapsed();
         let points: Vec<usize> = set.iter().map(|v| v % n_points).collect();
@@ -232,7 +227,7 @@ impl<'a> Rounds<'a> {
         let mut gradient: Vec<f64> = set.iter().map(|&v| self.gradient[v]).collect();
         let mut linear: Vec<f64> = gradient.iter().map(|g| -g).collect();
         gram.add_columns(&(0..set.len()).collect::<Vec<_>>(), &beta, &mut linear, self.threads);
-        let sub_problem = self.problem.restrict(set, linear, beta);
+        let sub_problem = self.problem.restrict(&set, linear, beta);
         if self.problem.n_groups() > 0 {
             // The sub-problem's linear term is centred anew.
             let shift = |i: usize| sub_problem.offsets()[sub_problem.group(i)];
@@ -247,12 +242,12 @@ impl<'a> Rounds<'a> {
             state.refresh_gradient();
         }
         state.info = std::mem::take(&mut self.info);
-        state.outside = Some(self.outside(set, violation));
+        state.outside = Some(self.outside(&set, violation));
         if let Some(factor) = self.factor.take() {
-            state.free_set.adopt(factor, set);
+            state.free_set.adopt(factor, &set);
         }
         let status = iterate(&mut state, &settings, true, monitor, &mut |_| {});
-        self.factor = Some(state.keep_factor(set));
+        self.factor = Some(state.keep_factor(&set));
         self.info = std::mem::take(&mut state.info);
 
         let mut moved = Vec::new();
@@ -264,6 +259,7 @@ impl<'a> Rounds<'a> {
         }
         drop(state);
         self.buffer = gram.into_values();
+        self.set = set;
         let clock = monitor.elapsed();
         self.follow(&moved, monitor)?;
         self.info.seconds.kernel += monitor.elapsed() - clock;

@@ -49,6 +49,23 @@ pub(super) fn select(
     chosen
 }
 
+/// The variables of `chosen` (ascending) in an order in which those of the `last` set keep their places as far as possible, so that the rows of
+/// their block need not move: newcomers take the places of those that left, and the last ones those that are still vacant.
+pub(super) fn arrange(last: &[usize], chosen: Vec<usize>) -> Vec<usize> {
+    let stays = |v: &usize| chosen.binary_search(v).is_ok();
+    let mut places: Vec<Option<usize>> = last.iter().map(|v| Some(*v).filter(stays)).collect();
+    let mut known: Vec<usize> = places.iter().flatten().copied().collect();
+    known.sort_unstable();
+    let is_new = |v: &usize| known.binary_search(v).is_err();
+    let mut newcomers = chosen.iter().copied().filter(is_new);
+    for place in places.iter_mut().filter(|place| place.is_none()) {
+        *place = newcomers.next();
+    }
+    places.extend(newcomers.map(Some));
+    let mut tail = places.split_off(chosen.len().min(places.len())).into_iter().flatten();
+    places.into_iter().filter_map(|place| place.or_else(|| tail.next())).collect()
+}
+
 /// Takes the share with the smallest keys and fills up at random.
 fn take(
     side: &mut Vec<usize>,
@@ -71,4 +88,20 @@ fn take(
     side.retain(|i| order(i, &last).is_gt());
     let (drawn, _) = side.partial_shuffle(rng, half - worst);
     chosen.extend_from_slice(drawn);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_stays_keeps_the_place() {
+        assert_eq!(arrange(&[], vec![2, 5]), [2, 5]);
+        assert_eq!(arrange(&[7, 3, 9], vec![3, 4, 7, 9]), [7, 3, 9, 4]);
+        assert_eq!(arrange(&[7, 3, 9], vec![1, 3, 4, 9]), [1, 3, 9, 4]);
+        // More leave than come: the last ones move up.
+        assert_eq!(arrange(&[7, 3, 9, 4, 8], vec![1, 4, 8]), [1, 4, 8]);
+        assert_eq!(arrange(&[7, 3, 9, 4, 8], vec![9]), [9]);
+        assert_eq!(arrange(&[7, 3], vec![]), [0_usize; 0]);
+    }
 }

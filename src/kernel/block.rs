@@ -1,38 +1,31 @@
 //! Blocks of a working set, each of which shares most of its points with the last one.
 
-use std::collections::HashMap;
-
 use super::columns::Columns;
 use super::function::Kernel;
-use super::gram::{GramMatrix, check_entries, resized};
+use super::gram::{GramMatrix, check_entries, fill_symmetric};
 use super::points::Points;
 use crate::error::Result;
+use crate::linalg::memory::zeros;
 use crate::threads::Threads;
 
-/// Features from which copying an entry is cheaper than computing it again.
-const COPY_FEATURES: usize = 64;
 /// Rows of one task.
 const BAND: usize = 16;
 /// Entries below which threads cost more than they bring.
 const PARALLEL_ENTRIES: usize = 40_000;
+/// Entries of a buffer whose pages the system gives as they are touched.
+const LARGE: usize = 1 << 20;
 
-/// What is remembered of the last block.
+/// What is known of the last block, whose memory comes back with the call for the next one.
 #[derive(Debug, Default)]
 pub(super) struct LastBlock {
     points: Vec<usize>,
-    /// Memory of the block before.
-    spare: Vec<f64>,
+    stride: usize,
 }
 
 impl LastBlock {
-    /// Bytes of the block that is kept beside the one in use.
-    pub(super) fn bytes(&self) -> usize {
-        let touched = self.spare.len().min(self.points.len().pow(2));
-        touched * size_of::<f64>()
-    }
-
-    /// The block of the points `wanted` of `all`. `last` is the memory of the last block, unchanged, or empty: entries are copied from
-    /// it where that is cheaper than computing them.
+    /// The block of the points `wanted` of `all`. `memory` is that of the last block, unchanged, or empty: rows of points that keep their
+    /// place are not computed again. An entry has the same bits whichever way it comes. Rows may have room to grow for `spare` entries in
+    /// all.
     ///
     /// # Errors
     /// If an entry overflows.
@@ -41,64 +34,117 @@ impl LastBlock {
         all: &Points<'_>,
         kernel: &Kernel,
         wanted: &[usize],
-        last: Vec<f64>,
+        memory: Vec<f64>,
+        spare: usize,
         threads: &Threads,
     ) -> Result<GramMatrix<'static>> {
         let m = wanted.len();
+        let last = std::mem::take(&mut self.points);
+        let known = if memory.is_empty() { 0 } else { last.len() };
+        let changed: Vec<usize> = (0..m).filter(|&k| k >= known || last[k] != wanted[k]).collect();
         let subset = all.subset(wanted);
-        if all.n_features() < COPY_FEATURES {
-            return GramMatrix::compute_into(last, &subset, kernel, threads);
-        }
-        let place: HashMap<usize, usize> =
-            self.points.iter().enumerate().map(|(k, &point)| (point, k)).collect();
-        let old: Vec<Option<usize>> =
-            wanted.iter().map(|point| place.get(point).copied()).collect();
-        let new: Vec<usize> = (0..m).filter(|&k| old[k].is_none()).collect();
-        let n_last = self.points.len();
+        let mut values;
         // Rows of new points are computed in full where the whole block is computed by half.
-        let worth_it = 2 * new.len() < m;
-        let known = last.len() >= n_last * n_last && n_last > 0;
-        self.points = wanted.to_vec();
-        if !worth_it || !known {
-            return GramMatrix::compute_into(last, &subset, kernel, threads);
+        let too_wide = self.stride > m && (self.stride - m) * m > spare;
+        if 2 * changed.len() >= m || too_wide {
+            self.stride = stride_for(m, spare);
+            values = resized(memory, m * self.stride);
+            let block = &mut values[..m * self.stride];
+            fill_symmetric(block, self.stride, &subset, kernel, threads, &mut || true)?;
+        } else {
+            values = memory;
+            if m > self.stride {
+                let stride = stride_for(m, spare);
+                values = widen(values, known, self.stride, stride);
+                self.stride = stride;
+            }
+            values = resized_with(values, m * self.stride);
+            self.replace(&mut values, &subset, kernel, &changed, threads)?;
         }
-        let rows = all.subset(&new.iter().map(|&k| wanted[k]).collect::<Vec<_>>());
-        let columns = Columns::new(&subset, kernel);
-        let mut computed = vec![0.0; new.len() * m];
-        let parallel = computed.len() * all.n_features() > PARALLEL_ENTRIES;
-        threads.for_each_chunk(&mut computed, (BAND * m).max(1), parallel, |b, band| {
-            columns.fill(&rows, b * BAND, 0, band);
+        self.points = wanted.to_vec();
+        Ok(GramMatrix::held(values, m, self.stride))
+    }
+
+    /// Entries behind the rows of a block of `m` rows, the last one made.
+    pub(super) fn spare(&self, m: usize) -> usize {
+        self.stride.saturating_sub(m) * m
+    }
+
+    /// Computes the rows `changed` of the block of `subset`, and with them the columns.
+    fn replace(
+        &self,
+        values: &mut [f64],
+        subset: &Points<'_>,
+        kernel: &Kernel,
+        changed: &[usize],
+        threads: &Threads,
+    ) -> Result<()> {
+        let (m, stride) = (subset.len(), self.stride);
+        let rows = subset.subset(changed);
+        let columns = Columns::new(subset, kernel);
+        let mut computed = zeros(changed.len() * m);
+        let parallel = computed.len() * subset.n_features() > PARALLEL_ENTRIES;
+        threads.for_each_chunk(&mut computed, BAND * m, parallel, |b, band| {
+            columns.fill(&rows, b * BAND, 0, m, band);
         });
+        if kernel.depends_on_distance() {
+            changed.iter().enumerate().for_each(|(r, &k)| computed[r * m + k] = 1.0);
+        }
         check_entries(&computed, kernel.name())?;
-        let mut values = resized(std::mem::take(&mut self.spare), m * m);
-        let row_of: HashMap<usize, usize> = new.iter().enumerate().map(|(r, &k)| (k, r)).collect();
-        threads.for_each_chunk(
-            &mut values[..m * m],
-            (BAND * m).max(1),
-            m * m > PARALLEL_ENTRIES,
-            |b, band| {
-                for (i, row) in band.chunks_exact_mut(m).enumerate() {
-                    let i = b * BAND + i;
-                    let Some(place) = old[i] else {
-                        row.copy_from_slice(&computed[row_of[&i] * m..][..m]);
-                        continue;
-                    };
-                    let kept = &last[place * n_last..][..n_last];
-                    for (value, j) in row.iter_mut().zip(&old) {
-                        *value = j.map_or(0.0, |j| kept[j]);
-                    }
-                    for (r, &j) in new.iter().enumerate() {
-                        row[j] = computed[r * m + i];
+        let block = &mut values[..m * stride];
+        threads.for_each_chunk(block, BAND * stride, m * m > PARALLEL_ENTRIES, |b, band| {
+            for (i, row) in band.chunks_mut(stride).enumerate() {
+                let i = b * BAND + i;
+                match changed.binary_search(&i) {
+                    Ok(r) => row[..m].copy_from_slice(&computed[r * m..][..m]),
+                    Err(_) => {
+                        for (r, &k) in changed.iter().enumerate() {
+                            row[k] = computed[r * m + i];
+                        }
                     }
                 }
-            },
-        );
-        if kernel.depends_on_distance() {
-            (0..m).for_each(|i| values[i * m + i] = 1.0);
-        }
-        self.spare = last;
-        Ok(GramMatrix::held(values, m, 0))
+            }
+        });
+        Ok(())
     }
+}
+
+/// From one row of a block of `m` rows to the next: room to grow, if there is so much to spare, and an odd number of cache lines, or
+/// the entries of a column would share few places of the processor's cache.
+fn stride_for(m: usize, spare: usize) -> usize {
+    let lines = (m + m / 8).div_ceil(8);
+    let stride = 8 * (lines + 1 - lines % 2);
+    if (stride - m) * m <= spare { stride } else { m }
+}
+
+/// A buffer of at least that size; what it holds does not matter.
+fn resized(buffer: Vec<f64>, len: usize) -> Vec<f64> {
+    if buffer.len() >= len {
+        return buffer;
+    }
+    // Blocks grow from round to round. What is not used costs nothing where the system gives pages as they are touched, as it does
+    // for large buffers; but it must be there to be promised.
+    zeros(len + if len < LARGE { len } else { (len / 2).max(8 * LARGE) })
+}
+
+/// The same, with what it holds.
+fn resized_with(buffer: Vec<f64>, len: usize) -> Vec<f64> {
+    let held = buffer.len();
+    if held >= len {
+        return buffer;
+    }
+    let mut larger = resized(Vec::new(), len);
+    larger[..held].copy_from_slice(&buffer);
+    larger
+}
+
+/// Takes the rows of a block further apart.
+fn widen(values: Vec<f64>, n_rows: usize, from: usize, to: usize) -> Vec<f64> {
+    let mut values = resized_with(values, n_rows * to);
+    for i in (1..n_rows).rev() {
+        values.copy_within(i * from..(i + 1) * from, i * to);
+    }
+    values
 }
 
 /// The block of the points `wanted` of `all` where whole columns of many of them are known: `column(k)` is that of `wanted[k]`.
@@ -118,7 +164,9 @@ pub(super) fn assemble<'c>(
     let known: Vec<Option<&[f64]>> = (0..m).map(column).collect();
     let rest: Vec<usize> = (0..m).filter(|&k| known[k].is_none()).collect();
     let subset = all.subset(&rest.iter().map(|&k| wanted[k]).collect::<Vec<_>>());
-    let computed = GramMatrix::compute_into(Vec::new(), &subset, kernel, threads)?;
+    let n_rest = rest.len();
+    let mut computed = zeros(n_rest * n_rest);
+    fill_symmetric(&mut computed, n_rest, &subset, kernel, threads, &mut || true)?;
     let mut place = vec![0; m];
     rest.iter().enumerate().for_each(|(r, &k)| place[k] = r);
     let mut values = resized(memory, m * m);
@@ -130,11 +178,62 @@ pub(super) fn assemble<'c>(
                 row.iter_mut().zip(wanted).for_each(|(value, &point)| *value = column[point]);
                 continue;
             }
-            let own = computed.row(place[k]);
+            let own = &computed[place[k] * n_rest..][..n_rest];
             for (j, value) in row.iter_mut().enumerate() {
                 *value = known[j].map_or_else(|| own[place[j]], |column| column[wanted[k]]);
             }
         }
     });
-    Ok(GramMatrix::held(values, m, 0))
+    Ok(GramMatrix::held(values, m, m))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every way to a block: from nothing, in place, with more and with less room, shrunk.
+    #[test]
+    fn a_block_has_the_same_bits_whichever_way_it_comes() {
+        let (n, d) = (300, 5);
+        let values: Vec<f64> = (0..n * d).map(|k| ((k * k) % 97) as f64 / 40.0).collect();
+        let threads = Threads::new(2);
+        for kernel in
+            [Kernel::Rbf { gamma: 0.2 }, Kernel::Polynomial { gamma: 0.1, coef0: 1.0, degree: 3 }]
+        {
+            let all = Points::new(&values, n, d, &kernel).expect("finite");
+            let mut block = LastBlock::default();
+            let mut memory = Vec::new();
+            let mut wanted: Vec<usize> = (0..100).collect();
+            let steps: [(usize, usize, usize); 7] = [
+                (0, 0, usize::MAX),
+                (20, 0, usize::MAX),
+                (10, 9, usize::MAX),
+                (0, 30, usize::MAX),
+                (5, 3, 0),
+                (3, 0, usize::MAX),
+                (30, 110, 100),
+            ];
+            for (step, (replaced, added, spare)) in steps.into_iter().enumerate() {
+                for k in 0..replaced {
+                    let place = (3 * k + step) % wanted.len();
+                    wanted[place] = (wanted[place] + 150) % n;
+                }
+                wanted.extend((0..added).map(|k| (37 * k + step) % n));
+                if step == 5 {
+                    wanted.truncate(90);
+                }
+                let gram = block
+                    .follow(&all, &kernel, &wanted, memory, spare, &threads)
+                    .expect("no overflow");
+                let fresh = GramMatrix::compute(&all.subset(&wanted), &kernel, &threads, || true)
+                    .expect("no overflow")
+                    .expect("not stopped");
+                for i in 0..wanted.len() {
+                    assert_eq!(gram.row(i), fresh.row(i), "{kernel:?}, step {step}, row {i}");
+                }
+                assert_eq!(gram.diagonal(), fresh.diagonal());
+                memory = gram.into_values();
+            }
+        }
+    }
 }

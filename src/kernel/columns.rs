@@ -128,24 +128,24 @@ impl<R: Real, const LANES: usize> PackedColumns<R, LANES> {
 }
 
 impl Columns {
-    /// Kernel values of the rows `start ..` of x with the columns `from ..` (rounded down to a panel) into `band`, which holds
-    /// whole rows of `len()` values.
+    /// Kernel values of the rows `start ..` of x with the columns `from ..` (rounded down to a panel) into `band`, whose rows begin every
+    /// `stride` entries.
     ///
     /// # Panics
-    /// If x has fewer rows than the band reaches, or other features.
-    pub fn fill(&self, x: &Points<'_>, start: usize, from: usize, band: &mut [f64]) {
+    /// If x has fewer rows than the band reaches, or other features; if the stride is less than `len()`.
+    pub fn fill(&self, x: &Points<'_>, start: usize, from: usize, stride: usize, band: &mut [f64]) {
         let (m, width) = (self.n, Panels::<f64, 8>::WIDTH);
         if m == 0 {
             return;
         }
-        let rows = start..start + band.len() / m;
+        let rows = start..start + band.len().div_ceil(stride);
         for first in (from / width * width..m).step_by(self.tile) {
             let last = (first + self.tile).min(m);
-            let strips = band.chunks_mut(STRIP * m);
+            let strips = band.chunks_mut(STRIP * stride);
             for (strip, start) in strips.zip(rows.clone().step_by(STRIP)) {
                 let mut parts: [&mut [f64]; STRIP] = std::array::from_fn(|_| Default::default());
                 let mut n_rows = 0;
-                for (part, row) in parts.iter_mut().zip(strip.chunks_exact_mut(m)) {
+                for (part, row) in parts.iter_mut().zip(strip.chunks_mut(stride)) {
                     *part = &mut row[first..last];
                     n_rows += 1;
                 }

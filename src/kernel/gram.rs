@@ -18,17 +18,18 @@ const BAND: usize = 64;
 const TILE: usize = 512;
 /// Entries below which starting threads costs more than it brings.
 const PARALLEL_ENTRIES: usize = 40_000;
-/// Entries of a buffer whose pages the system gives as they are touched.
-const LARGE: usize = 1 << 20;
+
 /// Entries beyond this overflow when the solver multiplies them.
 pub(crate) const LARGEST_ENTRY: f64 = 1e140;
 
 /// A symmetric kernel matrix, held in full.
 #[derive(Clone, Debug)]
 pub struct GramMatrix<'a> {
-    /// Row-major, perhaps with memory to spare behind it.
+    /// Row-major, perhaps with memory to spare behind rows and matrix.
     values: Cow<'a, [f64]>,
     n: usize,
+    /// From one row to the next.
+    stride: usize,
     diagonal: Vec<f64>,
     n_computed: usize,
 }
@@ -42,7 +43,7 @@ impl<'a> GramMatrix<'a> {
         check_len("matrix", n * n, values.len())?;
         check_entries(&values, "precomputed")?;
         let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        Ok(Self { values, n, diagonal, n_computed: 0 })
+        Ok(Self { values, n, stride: n, diagonal, n_computed: 0 })
     }
 
     /// Whether a square matrix is symmetric to the last bit. Differences by rounding are allowed.
@@ -98,26 +99,14 @@ impl<'a> GramMatrix<'a> {
     ) -> Result<Option<GramMatrix<'static>>> {
         let n = points.len();
         let mut values = if buffer.len() < n * n { zeros(n * n) } else { buffer };
-        let done = fill_symmetric(&mut values[..n * n], points, kernel, threads, &mut proceed)?;
-        Ok(done.then(|| GramMatrix::held(values, n, n)))
+        let done = fill_symmetric(&mut values[..n * n], n, points, kernel, threads, &mut proceed)?;
+        Ok(done.then(|| GramMatrix { n_computed: n, ..GramMatrix::held(values, n, n) }))
     }
 
-    /// As [`GramMatrix::compute`], into memory that is used again.
-    pub(super) fn compute_into(
-        buffer: Vec<f64>,
-        points: &Points<'_>,
-        kernel: &Kernel,
-        threads: &Threads,
-    ) -> Result<GramMatrix<'static>> {
-        let n = points.len();
-        let mut values = resized(buffer, n * n);
-        fill_symmetric(&mut values[..n * n], points, kernel, threads, &mut || true)?;
-        Ok(GramMatrix::held(values, n, 0))
-    }
-
-    pub(super) fn held(values: Vec<f64>, n: usize, n_computed: usize) -> GramMatrix<'static> {
-        let diagonal = (0..n).map(|i| values[i * n + i]).collect();
-        GramMatrix { values: Cow::Owned(values), n, diagonal, n_computed }
+    /// Takes a matrix whose rows begin every `stride` entries.
+    pub(super) fn held(values: Vec<f64>, n: usize, stride: usize) -> GramMatrix<'static> {
+        let diagonal = (0..n).map(|i| values[i * stride + i]).collect();
+        GramMatrix { values: Cow::Owned(values), n, stride, diagonal, n_computed: 0 }
     }
 
     /// Gives the memory back.
@@ -143,7 +132,7 @@ impl<'a> GramMatrix<'a> {
     /// Row i, which is also column i.
     #[inline]
     pub fn row(&self, i: usize) -> &[f64] {
-        &self.values[i * self.n..(i + 1) * self.n]
+        &self.values[i * self.stride..][..self.n]
     }
 
     /// The diagonal.
@@ -153,7 +142,7 @@ impl<'a> GramMatrix<'a> {
 
     /// The matrix without rows.
     pub fn empty() -> GramMatrix<'static> {
-        GramMatrix { values: Cow::Owned(Vec::new()), n: 0, diagonal: Vec::new(), n_computed: 0 }
+        Self::held(Vec::new(), 0, 0)
     }
 
     /// The block of some rows and the same columns.
@@ -163,8 +152,7 @@ impl<'a> GramMatrix<'a> {
             let row = self.row(i);
             out.iter_mut().zip(rows).for_each(|(value, &j)| *value = row[j]);
         }
-        let diagonal = rows.iter().map(|&i| self.diagonal[i]).collect();
-        GramMatrix { values: Cow::Owned(values), n: rows.len(), diagonal, n_computed: 0 }
+        Self::held(values, rows.len(), rows.len())
     }
 
     /// The sum of `weights[k]` times column `columns[k]`, with its rounding errors and magnitudes.
@@ -199,19 +187,10 @@ impl<'a> GramMatrix<'a> {
     }
 }
 
-/// A buffer of at least that size; what it holds does not matter.
-pub(super) fn resized(buffer: Vec<f64>, len: usize) -> Vec<f64> {
-    if buffer.len() >= len {
-        return buffer;
-    }
-    // Blocks grow from round to round. What is not used costs nothing where the system gives pages as they are touched, as it does
-    // for large buffers; but it must be there to be promised.
-    zeros(len + if len < LARGE { len } else { (len / 2).max(8 * LARGE) })
-}
-
-/// Fills a kernel matrix: the upper triangle is computed, the lower copied. False if stopped.
-fn fill_symmetric(
+/// Fills a kernel matrix whose rows begin every `stride` entries: the upper triangle is computed, the lower copied. False if stopped.
+pub(super) fn fill_symmetric(
     values: &mut [f64],
+    stride: usize,
     points: &Points<'_>,
     kernel: &Kernel,
     threads: &Threads,
@@ -220,23 +199,25 @@ fn fill_symmetric(
     let n = points.len();
     let columns = Columns::new(points, kernel);
     let per_group = bands_per_group(n, points.n_features());
-    for (g, group) in values.chunks_mut((per_group * BAND * n).max(1)).enumerate() {
+    for (g, group) in values.chunks_mut((per_group * BAND * stride).max(1)).enumerate() {
         let first = g * per_group * BAND;
-        threads.for_each_chunk(group, BAND * n, n * n > PARALLEL_ENTRIES, |k, band| {
+        threads.for_each_chunk(group, BAND * stride, n * n > PARALLEL_ENTRIES, |k, band| {
             let start = first + k * BAND;
-            columns.fill(points, start, start, band);
+            columns.fill(points, start, start, stride, band);
         });
         if !proceed() {
             return Ok(false);
         }
     }
-    mirror(values, n, threads);
+    mirror(values, n, stride, threads);
     if kernel.depends_on_distance() {
         for i in 0..n {
-            values[i * n + i] = 1.0;
+            values[i * stride + i] = 1.0;
         }
     } else {
-        check_entries(values, kernel.name())?;
+        for row in values.chunks(stride.max(1)) {
+            check_entries(&row[..n], kernel.name())?;
+        }
     }
     Ok(true)
 }
@@ -267,7 +248,7 @@ pub fn pairwise_kernel(
     let parallel = x.len() * m > PARALLEL_ENTRIES;
     for (g, group) in values.chunks_mut((per_group * BAND * m).max(1)).enumerate() {
         threads.for_each_chunk(group, (BAND * m).max(1), parallel, |k, band| {
-            columns.fill(x, (g * per_group + k) * BAND, 0, band);
+            columns.fill(x, (g * per_group + k) * BAND, 0, m, band);
         });
         if !proceed() {
             return Ok(None);
@@ -283,26 +264,26 @@ fn bands_per_group(columns: usize, n_features: usize) -> usize {
 }
 
 /// Copies the upper triangle into the lower one.
-fn mirror(values: &mut [f64], n: usize, threads: &Threads) {
+fn mirror(values: &mut [f64], n: usize, stride: usize, threads: &Threads) {
     for start in (0..n).step_by(BAND) {
-        let (above, rest) = values.split_at_mut(start * n);
+        let (above, rest) = values.split_at_mut(start * stride);
         let rows = BAND.min(n - start);
-        let band = &mut rest[..rows * n];
+        let band = &mut rest[..rows * stride];
         // The block on the diagonal, in place; then the blocks to its left, from the rows above.
         for i in 1..rows {
             for j in 0..i {
-                band[i * n + start + j] = band[j * n + start + i];
+                band[i * stride + start + j] = band[j * stride + start + i];
             }
         }
         let above = &*above;
-        threads.for_each_chunk(band, 16 * n, start * rows > PARALLEL_ENTRIES, |k, part| {
+        threads.for_each_chunk(band, 16 * stride, start * rows > PARALLEL_ENTRIES, |k, part| {
             let first = start + 16 * k;
-            let count = part.len() / n;
+            let count = part.len() / stride;
             for column in (0..start).step_by(16) {
                 for j in column..(column + 16).min(start) {
-                    let source = &above[j * n + first..][..count];
+                    let source = &above[j * stride + first..][..count];
                     for (i, value) in source.iter().enumerate() {
-                        part[i * n + j] = *value;
+                        part[i * stride + j] = *value;
                     }
                 }
             }
@@ -331,14 +312,16 @@ mod tests {
     #[test]
     fn mirror_copies_the_upper_triangle() {
         for n in [1, 2, 15, 16, 17, 64, 65, 130] {
-            let mut values: Vec<f64> = (0..n * n)
-                .map(|k| if k % n >= k / n { (k * 7 % 101) as f64 } else { -1.0 })
-                .collect();
-            let upper = values.clone();
-            mirror(&mut values, n, &Threads::new(2));
-            for i in 0..n {
-                for j in 0..n {
-                    assert_eq!(values[i * n + j], upper[i.min(j) * n + i.max(j)]);
+            for stride in [n, n + 5] {
+                let mut values: Vec<f64> = (0..n * stride)
+                    .map(|k| if k % stride >= k / stride { (k * 7 % 101) as f64 } else { -1.0 })
+                    .collect();
+                let upper = values.clone();
+                mirror(&mut values, n, stride, &Threads::new(2));
+                for i in 0..n {
+                    for j in 0..n {
+                        assert_eq!(values[i * stride + j], upper[i.min(j) * stride + i.max(j)]);
+                    }
                 }
             }
         }

@@ -34,6 +34,8 @@ pub struct KernelColumns<'a> {
     cache: ColumnCache,
     loose: Loose,
     last_block: LastBlock,
+    /// Bytes for columns and for room in the block.
+    budget: usize,
     diagonal: Vec<f64>,
     threads: &'a Threads,
     tally: Tally,
@@ -67,6 +69,7 @@ impl<'a> KernelColumns<'a> {
             cache: ColumnCache::new(points.len(), budget, points.n_features() >= COSTLY_FEATURES),
             loose: Loose::default(),
             last_block: LastBlock::default(),
+            budget,
             diagonal,
             threads,
             tally: Tally::default(),
@@ -117,7 +120,18 @@ impl ColumnSource for KernelColumns<'_> {
             let column = |k: usize| self.cache.get(points[k]);
             return assemble(self.points, &self.kernel, points, column, buffer, self.threads);
         }
-        self.last_block.follow(self.points, &self.kernel, points, buffer, self.threads)
+        let spare = self.budget / (4 * size_of::<f64>());
+        let gram = self.last_block.follow(
+            self.points,
+            &self.kernel,
+            points,
+            buffer,
+            spare,
+            self.threads,
+        )?;
+        let bytes = size_of::<f64>() * self.last_block.spare(points.len());
+        self.cache.set_budget(self.budget.saturating_sub(bytes));
+        Ok(gram)
     }
 
     fn add_columns(
@@ -179,7 +193,8 @@ impl ColumnSource for KernelColumns<'_> {
     }
 
     fn set_budget(&mut self, bytes: usize) {
-        self.cache.set_budget(bytes.saturating_sub(self.last_block.bytes()));
+        self.budget = bytes;
+        self.cache.set_budget(bytes);
     }
 
     fn set_hot(&mut self, points: &[usize]) {

@@ -24,7 +24,8 @@ pub trait ColumnSource {
     }
     /// The diagonal.
     fn diagonal(&self) -> &[f64];
-    /// The block of some points, held. `buffer` is the memory of the last block, unchanged, or empty.
+    /// The block of some points, in their order, held. `buffer` is the memory of the last block, unchanged, or empty: what keeps its place
+    /// need not be computed again.
     ///
     /// # Errors
     /// If an entry overflows.

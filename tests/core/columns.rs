@@ -9,7 +9,7 @@ use crate::common::Random;
 
 const N: usize = 1200;
 const D: usize = 5;
-/// Features from which blocks copy what the last one had, and from which every column is kept.
+/// Features below and above which only columns that will be asked for again are kept.
 const WIDE: [usize; 2] = [70, 130];
 const KERNELS: [Kernel; 3] = [
     Kernel::Rbf { gamma: 0.4 },
@@ -144,7 +144,7 @@ fn blocks_of_wide_points_hold_what_is_computed() {
         ] {
             let held = CmuSettings { tol: 1e-9, ..CmuSettings::default() };
             let held = fit(&x, &kernel, &problem, &held, 1e9, 1);
-            // With little memory the columns begin coarse, and blocks are copied from blocks.
+            // With little memory the columns begin coarse, and blocks come from blocks.
             for cache_bytes in [1.3e7, 1e9] {
                 let one = fit(&x, &kernel, &problem, &by_columns(), cache_bytes, 1);
                 assert_same_objective(&held, &one, &format!("{kernel:?}, {cache_bytes} bytes"));

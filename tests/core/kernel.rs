@@ -117,7 +117,7 @@ fn a_block_starts_anywhere() {
         for (start, rows) in [(0, 1), (7, 9), (39, 1), (0, 40), (13, 0)] {
             for from in [0, 1, 8, 22] {
                 let mut out = vec![f64::NAN; rows * m];
-                Columns::new(&py, kernel).fill(&px, start, from, &mut out);
+                Columns::new(&py, kernel).fill(&px, start, from, py.len(), &mut out);
                 for (k, value) in out.iter().enumerate().filter(|(k, _)| k % m >= from) {
                     let (wanted, tol) = one_by_one(kernel, px.row(start + k / m), py.row(k % m));
                     assert!(
