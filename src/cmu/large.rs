@@ -12,6 +12,7 @@ mod report;
 use polish::Polished;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
+use report::Census;
 
 use super::coarse::Coarse;
 use super::free_set::KeptFactor;
@@ -70,6 +71,8 @@ struct Rounds<'a> {
     budget: usize,
     beta: Vec<f64>,
     gradient: Vec<f64>,
+    /// Of the point that the round began with.
+    census: Census,
     /// q, as far as the gradient is known.
     objective: f64,
     /// Rounding error of the gradient, as last computed with it.
@@ -108,6 +111,7 @@ impl<'a> Rounds<'a> {
             budget,
             beta: problem.start().to_vec(),
             gradient: problem.linear().iter().map(|p| -p).collect(),
+            census: Census::of(problem, problem.start()),
             objective: 0.0,
             floor: 0.0,
             sums: None,
@@ -129,6 +133,7 @@ impl<'a> Rounds<'a> {
         loop {
             let mut ends = kkt::ends(self.problem, &self.beta, &self.gradient);
             let mut violation = kkt::violation(self.problem, &ends);
+            self.census = Census::of(self.problem, &self.beta);
             self.reserve_time(monitor);
             let floor_bound = self.floor_bound.at(&self.beta);
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
@@ -190,9 +195,7 @@ impl<'a> Rounds<'a> {
 
     /// Chooses the working set, as large as the budget allows.
     fn choose(&mut self, ends: &[Ends]) -> Result<()> {
-        let n_free = (0..self.beta.len())
-            .filter(|&i| self.problem.bound_state(i, self.beta[i]) == BoundState::Free)
-            .count();
+        let n_free = self.census.n_free;
         let bytes = |rows: usize| 8 * rows * rows + PackedCholesky::bytes(rows);
         let mut block = self.settings.block;
         while bytes(n_free + block) > self.budget && block > LEAST_BLOCK {
@@ -210,7 +213,7 @@ impl<'a> Rounds<'a> {
         self.source.set_budget(self.budget - needed);
         let (beta, gradient) = (&self.beta, &self.gradient);
         let chosen = working_set::select(self.problem, beta, gradient, ends, block, &mut self.rng);
-        self.set = working_set::arrange(&self.set, chosen);
+        self.set = working_set::arrange(&self.set, &chosen);
         Ok(())
     }
 

@@ -51,7 +51,7 @@ pub(super) fn select(
 
 /// The variables of `chosen` (ascending) in an order in which those of the `last` set keep their places as far as possible, so that the rows of
 /// their block need not move: newcomers take the places of those that left, and the last ones those that are still vacant.
-pub(super) fn arrange(last: &[usize], chosen: Vec<usize>) -> Vec<usize> {
+pub(super) fn arrange(last: &[usize], chosen: &[usize]) -> Vec<usize> {
     let stays = |v: &usize| chosen.binary_search(v).is_ok();
     let mut places: Vec<Option<usize>> = last.iter().map(|v| Some(*v).filter(stays)).collect();
     let mut known: Vec<usize> = places.iter().flatten().copied().collect();
@@ -96,12 +96,12 @@ mod tests {
 
     #[test]
     fn who_stays_keeps_the_place() {
-        assert_eq!(arrange(&[], vec![2, 5]), [2, 5]);
-        assert_eq!(arrange(&[7, 3, 9], vec![3, 4, 7, 9]), [7, 3, 9, 4]);
-        assert_eq!(arrange(&[7, 3, 9], vec![1, 3, 4, 9]), [1, 3, 9, 4]);
+        assert_eq!(arrange(&[], &[2, 5]), [2, 5]);
+        assert_eq!(arrange(&[7, 3, 9], &[3, 4, 7, 9]), [7, 3, 9, 4]);
+        assert_eq!(arrange(&[7, 3, 9], &[1, 3, 4, 9]), [1, 3, 9, 4]);
         // More leave than come: the last ones move up.
-        assert_eq!(arrange(&[7, 3, 9, 4, 8], vec![1, 4, 8]), [1, 4, 8]);
-        assert_eq!(arrange(&[7, 3, 9, 4, 8], vec![9]), [9]);
-        assert_eq!(arrange(&[7, 3], vec![]), [0_usize; 0]);
+        assert_eq!(arrange(&[7, 3, 9, 4, 8], &[1, 4, 8]), [1, 4, 8]);
+        assert_eq!(arrange(&[7, 3, 9, 4, 8], &[9]), [9]);
+        assert_eq!(arrange(&[7, 3], &[]), [0_usize; 0]);
     }
 }

@@ -123,7 +123,9 @@ impl ColumnCache {
 
     /// Notes whose columns were asked for because they moved.
     pub(super) fn note_moved(&mut self, points: &[usize]) {
-        points.iter().for_each(|&point| self.moved[point] = true);
+        for &point in points {
+            self.moved[point] = true;
+        }
     }
 
     pub(super) fn has_moved(&self, point: usize) -> bool {

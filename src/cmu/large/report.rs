@@ -3,19 +3,39 @@
 use super::Rounds;
 use crate::cmu::state::Outside;
 use crate::observer::{Monitor, Progress};
+use crate::problem::{BoundState, DualProblem};
+
+/// How many variables stand where.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Census {
+    pub(super) n_support: usize,
+    pub(super) n_free: usize,
+    /// At the bound that is not zero.
+    pub(super) n_bounded: usize,
+}
+
+impl Census {
+    pub(super) fn of(problem: &DualProblem, beta: &[f64]) -> Self {
+        let mut census = Self::default();
+        for (v, &b) in beta.iter().enumerate() {
+            census.n_support += usize::from(b != 0.0);
+            census.n_free += usize::from(problem.bound_state(v, b) == BoundState::Free);
+            census.n_bounded += usize::from(problem.is_bounded(v, b));
+        }
+        census
+    }
+}
 
 impl Rounds<'_> {
     /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
     pub(super) fn reserve_time(&self, monitor: &mut Monitor<'_>) {
-        let n_support = self.beta.iter().filter(|b| **b != 0.0).count();
-        monitor.reserve(self.source.seconds_for(n_support));
+        monitor.reserve(self.source.seconds_for(self.census.n_support));
     }
 
     pub(super) fn outside(&self, set: &[usize], violation: f64) -> Outside {
         let n_bounded = |v: &usize| self.problem.is_bounded(*v, self.beta[*v]);
-        let all = (0..self.beta.len()).filter(n_bounded).count();
         Outside {
-            n_bounded: all - set.iter().filter(|v| n_bounded(v)).count(),
+            n_bounded: self.census.n_bounded - set.iter().filter(|v| n_bounded(v)).count(),
             dual_objective: self.progress(violation).dual_objective,
             violation,
         }
@@ -24,14 +44,13 @@ impl Rounds<'_> {
     pub(super) fn progress(&self, kkt_violation: f64) -> Progress {
         let offsets = self.problem.offsets();
         let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
-        let n_bounded =
-            (0..self.beta.len()).filter(|&v| self.problem.is_bounded(v, self.beta[v])).count();
+        let Census { n_support, n_bounded, .. } = self.census;
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
             dual_objective: constant - self.objective,
             kkt_violation,
-            n_free: self.beta.iter().filter(|b| **b != 0.0).count() - n_bounded,
+            n_free: n_support - n_bounded,
             n_bounded,
             n_kernel_columns: self.source.counts().0,
             elapsed: 0.0,
