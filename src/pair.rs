@@ -125,7 +125,8 @@ impl Routine for Extremes<'_> {
                 (found.shrink, found.shrink_index) = (down, down_at);
             }
         };
-        for l in 0..LANES {
+        // Of fewer variables than lanes nothing is in the lanes.
+        for l in 0..if gradient.is_empty() { 0 } else { LANES } {
             take(
                 most[l],
                 most_at[l] as usize * LANES + l,
@@ -184,7 +185,7 @@ impl Routine for Partner<'_> {
                 (best, at) = (gain, i);
             }
         };
-        for l in 0..LANES {
+        for l in 0..if gradient.is_empty() { 0 } else { LANES } {
             take(most[l], most_at[l] as usize * LANES + l);
         }
         for i in n - n % LANES..n {

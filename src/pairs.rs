@@ -62,7 +62,10 @@ pub fn train_pairs(
     let mut monitor = Monitor::new(observer, training.limits.max_time);
     let one = |k, buffer: &mut _, threads: &Threads, observer: &mut dyn Observer, clock| {
         let pair = Pair::new(classes, &members, pairs[k]);
-        pair.train(buffer, source, training, clock, threads, observer)
+        let mut fit = pair.train(buffer, source, training, clock, threads, observer)?;
+        fit.x = Vec::new();
+        fit.certificate.gradient = Vec::new();
+        Ok(fit)
     };
 
     let mut result =
@@ -86,25 +89,39 @@ pub fn train_pairs(
         let next = AtomicUsize::new(0);
         let order = largest_first(&pairs, &members);
         let start = std::time::Instant::now();
-        let work = |sender: &Sender<(usize, Result<Trained>)>| {
+        // A pair of few points takes less time than a message: fits travel together.
+        let work = |sender: &Sender<Result<Fits>>| {
             let (alone, mut buffer) = (Threads::new(1), Vec::new());
+            let (mut done, mut sent) = (Fits::new(), 0.0);
             while let Some(&k) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let clock = (start.elapsed().as_secs_f64(), flag.raised());
-                let fit = one(k, &mut buffer, &alone, &mut &flag, clock);
-                let failed = fit.is_err();
-                if sender.send((k, fit)).is_err() || failed {
-                    break;
+                let elapsed = start.elapsed().as_secs_f64();
+                if elapsed - sent > GLANCE.as_secs_f64() {
+                    sent = elapsed;
+                    if sender.send(Ok(std::mem::take(&mut done))).is_err() {
+                        return;
+                    }
+                }
+                match one(k, &mut buffer, &alone, &mut &flag, (elapsed, flag.raised())) {
+                    Ok(fit) => done.push((k, fit)),
+                    Err(error) => {
+                        // Nobody listens any more if another one failed as well.
+                        let _ = sender.send(Err(error));
+                        return;
+                    }
                 }
             }
+            let _ = sender.send(Ok(done));
         };
-        let watch = |receiver: Receiver<(usize, Result<Trained>)>| -> Result<()> {
+        let watch = |receiver: Receiver<Result<Fits>>| -> Result<()> {
             loop {
                 match receiver.recv_timeout(GLANCE) {
-                    Ok((k, Ok(fit))) => {
-                        tally.note(&fit);
-                        fits[k] = Some(fit);
+                    Ok(Ok(done)) => {
+                        for (k, fit) in done {
+                            tally.note(&fit);
+                            fits[k] = Some(fit);
+                        }
                     }
-                    Ok((_, Err(error))) => {
+                    Ok(Err(error)) => {
                         flag.raise(SolverStatus::Stopped);
                         next.store(pairs.len(), Ordering::Relaxed);
                         return Err(error);
@@ -130,8 +147,6 @@ pub fn train_pairs(
             });
         };
         let coefficients = std::mem::take(&mut fit.model.coefficients);
-        fit.x = Vec::new();
-        fit.certificate.gradient = Vec::new();
         let (first, second) = coefficients.split_at(members[a].len());
         for (&i, c) in members[a].iter().zip(first) {
             result.coefficients[(b - 1) * n + i] = *c;
@@ -143,6 +158,9 @@ pub fn train_pairs(
     }
     Ok(result)
 }
+
+/// Pairs by their numbers, and what became of them.
+type Fits = Vec<(usize, Trained)>;
 
 fn members(classes: &Classes<'_>, n: usize) -> Result<Vec<Vec<usize>>> {
     check_len("codes", n, classes.codes.len())?;

@@ -195,7 +195,7 @@ impl<'a> Rounds<'a> {
 
     /// Chooses the working set, as large as the budget allows.
     fn choose(&mut self, ends: &[Ends]) -> Result<()> {
-        let n_free = self.census.n_free;
+        let n_free = self.census.free;
         let bytes = |rows: usize| 8 * rows * rows + PackedCholesky::bytes(rows);
         let mut block = self.settings.block;
         while bytes(n_free + block) > self.budget && block > LEAST_BLOCK {

@@ -1,5 +1,7 @@
 //! Settings of the method; the only place where their defaults stand.
 
+use std::fmt::Display;
+
 use crate::error::{Error, Result};
 
 /// What may be set.
@@ -53,25 +55,20 @@ impl CmuSettings {
     /// # Errors
     /// If one is out of range.
     pub fn validate(&self) -> Result<()> {
-        let check = |ok: bool, argument, expected, got: String| {
-            if ok { Ok(()) } else { Err(Error::Value { argument, expected, got }) }
+        // Texts are made when they are needed: this is asked before every fit, of which there may be hundreds of thousands.
+        let check = |ok: bool, argument, expected, value: &dyn Display| {
+            if ok {
+                return Ok(());
+            }
+            Err(Error::Value { argument, expected, got: value.to_string() })
         };
-        check(
-            self.tol > 0.0 && self.tol.is_finite(),
-            "tol",
-            "a finite number above 0",
-            self.tol.to_string(),
-        )?;
-        check(self.max_iter != Some(0), "max_iter", "at least 1, or no limit", "0".into())?;
-        check(self.growth > 0.0, "growth", "a number above 0", self.growth.to_string())?;
-        check(self.least_growth > 0, "least_growth", "at least 1", "0".into())?;
-        check(
-            (0.0..1e-2).contains(&self.rank_tol),
-            "rank_tol",
-            "a number from 0 to 0.01",
-            self.rank_tol.to_string(),
-        )?;
-        check(self.block >= 2, "block", "at least 2", self.block.to_string())?;
-        check(self.patience > 0, "patience", "at least 1", "0".into())
+        let Self { tol, growth, rank_tol, block, .. } = self;
+        check(*tol > 0.0 && tol.is_finite(), "tol", "a finite number above 0", tol)?;
+        check(self.max_iter != Some(0), "max_iter", "at least 1, or no limit", &0)?;
+        check(*growth > 0.0, "growth", "a number above 0", growth)?;
+        check(self.least_growth > 0, "least_growth", "at least 1", &0)?;
+        check((0.0..1e-2).contains(rank_tol), "rank_tol", "a number from 0 to 0.01", rank_tol)?;
+        check(*block >= 2, "block", "at least 2", block)?;
+        check(self.patience > 0, "patience", "at least 1", &0)
     }
 }

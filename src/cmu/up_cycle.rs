@@ -33,10 +33,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The 50 % rule.
-    pub(super) fn grow(n_free: usize, settings: &CmuSettings) -> Self {
+    /// The 50 % rule, and no more than half of the `n` variables: of a few points most are free in the end, and Newton steps find
+    /// where.
+    pub(super) fn grow(n_free: usize, n: usize, settings: &CmuSettings) -> Self {
         let growth = ((settings.growth * n_free as f64) as usize).max(settings.least_growth);
-        Self { n_free: n_free + growth, steps: 4 * growth + 20 }
+        let growth = growth.min((n / 2).max(1));
+        Self { n_free: n_free + growth, steps: (4 * growth + 20).min(2 * n) }
     }
 }
 
@@ -87,7 +89,7 @@ pub(super) fn run(
     settings: &CmuSettings,
     monitor: &mut Monitor<'_>,
 ) -> Phase {
-    let limits = Limits::grow(state.n_free, settings);
+    let limits = Limits::grow(state.n_free, state.n(), settings);
     match up_cycle(state, target, limits, monitor) {
         (Ended::NoPair, 0) => Phase::Verify,
         (Ended::Grown | Ended::NoPair, _) => {

@@ -8,19 +8,19 @@ use crate::problem::{BoundState, DualProblem};
 /// How many variables stand where.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Census {
-    pub(super) n_support: usize,
-    pub(super) n_free: usize,
+    pub(super) support: usize,
+    pub(super) free: usize,
     /// At the bound that is not zero.
-    pub(super) n_bounded: usize,
+    pub(super) bounded: usize,
 }
 
 impl Census {
     pub(super) fn of(problem: &DualProblem, beta: &[f64]) -> Self {
         let mut census = Self::default();
         for (v, &b) in beta.iter().enumerate() {
-            census.n_support += usize::from(b != 0.0);
-            census.n_free += usize::from(problem.bound_state(v, b) == BoundState::Free);
-            census.n_bounded += usize::from(problem.is_bounded(v, b));
+            census.support += usize::from(b != 0.0);
+            census.free += usize::from(problem.bound_state(v, b) == BoundState::Free);
+            census.bounded += usize::from(problem.is_bounded(v, b));
         }
         census
     }
@@ -29,13 +29,13 @@ impl Census {
 impl Rounds<'_> {
     /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
     pub(super) fn reserve_time(&self, monitor: &mut Monitor<'_>) {
-        monitor.reserve(self.source.seconds_for(self.census.n_support));
+        monitor.reserve(self.source.seconds_for(self.census.support));
     }
 
     pub(super) fn outside(&self, set: &[usize], violation: f64) -> Outside {
         let n_bounded = |v: &usize| self.problem.is_bounded(*v, self.beta[*v]);
         Outside {
-            n_bounded: self.census.n_bounded - set.iter().filter(|v| n_bounded(v)).count(),
+            n_bounded: self.census.bounded - set.iter().filter(|v| n_bounded(v)).count(),
             dual_objective: self.progress(violation).dual_objective,
             violation,
         }
@@ -44,13 +44,13 @@ impl Rounds<'_> {
     pub(super) fn progress(&self, kkt_violation: f64) -> Progress {
         let offsets = self.problem.offsets();
         let constant: f64 = offsets.iter().zip(self.problem.totals()).map(|(o, t)| o * t).sum();
-        let Census { n_support, n_bounded, .. } = self.census;
+        let Census { support, bounded: n_bounded, .. } = self.census;
         Progress {
             solver: "cmu",
             n_iter: self.info.n_cycles,
             dual_objective: constant - self.objective,
             kkt_violation,
-            n_free: n_support - n_bounded,
+            n_free: support - n_bounded,
             n_bounded,
             n_kernel_columns: self.source.counts().0,
             elapsed: 0.0,
