@@ -8,7 +8,8 @@
 //! gives D(a) <= P(w, b) for any (w, b). Nothing here is shared with a solver beyond the products with the samples.
 
 use super::blocks::{Blocks, margins};
-use super::data::{Rows, each_squared_norm};
+use super::data::Rows;
+use super::norms::squared_norm;
 use super::objective::{best_multiple, primal, regulariser};
 use super::problem::{Intercept, LinearProblem, Loss};
 use crate::linalg::compensated::Sum;
@@ -172,7 +173,8 @@ pub fn certify<R: Rows>(
         } else {
             0.0
         },
-        precision_floor: floor(rows, problem, w, alpha, primal_objective) / magnitude,
+        precision_floor: floor(rows, problem, &blocks, w, alpha, primal_objective, threads)
+            / magnitude,
         n_free,
         n_bounded,
     }
@@ -209,19 +211,22 @@ fn conditions<R: Rows>(
 fn floor<R: Rows>(
     rows: &R,
     problem: &LinearProblem,
+    blocks: &Blocks,
     w: &[f64],
     alpha: &[f64],
     primal_objective: f64,
+    threads: &Threads,
 ) -> f64 {
     let features = &w[..rows.n_features()];
     let norm = features.iter().map(|w| w * w).sum::<f64>().sqrt();
     let feature = problem.intercept.feature() * w[rows.n_features()];
-    let (mut sum, mut k) = (0.0, 0);
-    each_squared_norm(rows, |i, squared| {
-        while k < alpha.len() && problem.row(k) == i {
-            sum += alpha[k] * (squared.sqrt() * norm + feature.abs());
-            k += 1;
+    let mut sums = vec![0.0; blocks.len()];
+    blocks.each(threads, &mut sums, |range, sum| {
+        let mut scratch = Vec::new();
+        for k in range.filter(|&k| alpha[k] != 0.0) {
+            let squared = squared_norm(rows, problem.row(k), &mut scratch);
+            *sum += alpha[k] * (squared.sqrt() * norm + feature.abs());
         }
     });
-    4.0 * f64::EPSILON * (sum + primal_objective.abs())
+    4.0 * f64::EPSILON * (sums.iter().sum::<f64>() + primal_objective.abs())
 }

@@ -7,9 +7,11 @@
 
 use super::blocks::{Blocks, margins};
 use super::certificate::certify;
-use super::data::{Rows, squared_norms};
+use super::data::Rows;
 use super::fit::Point;
 use super::interior::Outcome;
+use super::looks::Looks;
+use super::norms::squared_norms;
 use super::objective::{loss, primal, regulariser};
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem};
@@ -25,11 +27,13 @@ use crate::threads::Threads;
 const NOTHING: f64 = 1e-15;
 /// Multiply-adds between two looks at the clock.
 const BETWEEN_POLLS: usize = 1 << 26;
-/// Share by which the epochs between two looks at the gap grow.
-const BETWEEN_LOOKS: f64 = 0.25;
+/// Steps over which the fall of the gap is measured.
+const WINDOW: usize = 7;
+/// Most passes that may still be needed, by the fall of the gap so far, as a share of the budget.
+const STILL_NEEDED: f64 = 0.5;
 
-/// Maximises D from a = 0. `budget` is a number of passes over the samples after which, or as soon as it is clear that it does not do, the method gives
-/// up with status [`SolverStatus::Unsolved`].
+/// Maximises D from a = 0. `budget` is what another method would cost, in passes over the samples: once so many are spent, or half as many
+/// would still be needed, the method gives up with status [`SolverStatus::Unsolved`].
 pub(super) fn solve<R: Rows>(
     rows: &R,
     problem: &LinearProblem,
@@ -39,14 +43,14 @@ pub(super) fn solve<R: Rows>(
     threads: &Threads,
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
-    let mut descent = Descent::new(rows, problem, settings.seed, &start);
+    let mut descent = Descent::new(rows, problem, settings.seed, &start, threads);
     let mut best = Point { w: start, alpha: vec![0.0; problem.len()] };
     let mut best_primal = primal(rows, problem, &best.w, threads);
     let mut best_dual = 0.0_f64;
     let mut asked = settings.tol;
-    let (mut n_iter, mut next_look) = (0, 1);
+    let (mut n_iter, mut looks) = (0, Looks::new());
     let mut trace: Vec<(f64, f64)> = Vec::new();
-    let mut gap = f64::INFINITY;
+    let (mut gap, mut scale) = (f64::INFINITY, 1.0);
     let mut status = SolverStatus::MaxIter;
     let mut pace = Pace::new(settings.early_stopping && budget.is_none());
     'epochs: while settings.max_iter.is_none_or(|most| n_iter < most) {
@@ -69,11 +73,23 @@ pub(super) fn solve<R: Rows>(
             break;
         }
         n_iter += 1;
+        let is_step = looks.is_step(n_iter);
+        if is_step {
+            scale = descent.dual().abs().max(1.0);
+        }
+        looks.note(descent.met / scale);
+        if is_step {
+            trace.push((descent.passes(), looks.gap()));
+        }
+        if is_step && budget.is_some_and(|most| hopeless(&trace, asked, most)) {
+            status = SolverStatus::Unsolved;
+            break;
+        }
         let last = settings.max_iter == Some(n_iter);
-        if n_iter < next_look && !settled && !last {
+        let paced = settings.early_stopping && is_step;
+        if !(looks.is_due(n_iter, asked) || settled || last || paced) {
             continue;
         }
-        next_look = n_iter + 1 + (BETWEEN_LOOKS * n_iter as f64) as usize;
         let value = descent.look(threads);
         if value < best_primal {
             best_primal = value;
@@ -93,6 +109,7 @@ pub(super) fn solve<R: Rows>(
             }
         }
         gap = (best_primal - best_dual).max(0.0) / best_dual.abs().max(1.0);
+        looks.found(n_iter, gap);
         if gap <= asked {
             let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
             if certificate.relative_gap <= settings.tol {
@@ -103,7 +120,6 @@ pub(super) fn solve<R: Rows>(
             best_dual = certificate.dual_objective;
             asked *= 0.3;
         }
-        trace.push((descent.passes(), gap));
         if settled && !descent.has_violators {
             status = SolverStatus::Stalled;
             break;
@@ -112,16 +128,12 @@ pub(super) fn solve<R: Rows>(
             status = SolverStatus::EarlyStopped;
             break;
         }
-        if budget.is_some_and(|most| hopeless(&trace, settings.tol, most)) {
-            status = SolverStatus::Unsolved;
-            break;
-        }
     }
     let certificate = certify(rows, problem, &best.w, &mut best.alpha, threads);
     Outcome { point: best, certificate, status, n_iter }
 }
 
-/// Whether the gap, falling as it did between the last looks, stays above `tol` for all the passes there are.
+/// Whether the gap, falling as it did over the last steps, takes too many more passes to `tol`.
 fn hopeless(trace: &[(f64, f64)], tol: f64, most: f64) -> bool {
     let Some(&(now, gap)) = trace.last() else { return false };
     if now >= most {
@@ -130,10 +142,10 @@ fn hopeless(trace: &[(f64, f64)], tol: f64, most: f64) -> bool {
     if trace.len() < 4 {
         return false;
     }
-    let (before, earlier) = trace[trace.len() - 4];
+    let (before, earlier) = trace[trace.len().saturating_sub(WINDOW)];
+    let gap = gap.max(tol);
     let rate = (earlier / gap).ln() / (now - before);
-    let needed = (gap / tol).ln() / rate.max(f64::MIN_POSITIVE);
-    now + needed > 1.5 * most
+    (gap / tol).ln() > STILL_NEEDED * most * rate
 }
 
 struct Descent<'a, R> {
@@ -161,11 +173,20 @@ struct Descent<'a, R> {
     blocks: Blocks,
     /// Whether the last look found a variable that was set aside wrongly.
     has_violators: bool,
+    /// The gap, as far as this pass met it: sum of loss(v) - (a v - delta/2 a^2), v what is missing to the margin. No term is negative, and
+    /// those of the variables that are rightly set aside are 0.
+    met: f64,
 }
 
 impl<'a, R: Rows> Descent<'a, R> {
-    fn new(rows: &'a R, problem: &'a LinearProblem, seed: u64, start: &[f64]) -> Self {
-        let squared = squared_norms(rows);
+    fn new(
+        rows: &'a R,
+        problem: &'a LinearProblem,
+        seed: u64,
+        start: &[f64],
+        threads: &Threads,
+    ) -> Self {
+        let squared = squared_norms(rows, threads, |q| q);
         let feature = problem.intercept.feature();
         let free = problem.intercept == Intercept::Free;
         let mean = (0..problem.len()).map(|k| squared[problem.row(k)]).sum::<f64>();
@@ -200,6 +221,7 @@ impl<'a, R: Rows> Descent<'a, R> {
             n_visited: 0,
             blocks: Blocks::new(rows, problem),
             has_violators: false,
+            met: 0.0,
         }
     }
 
@@ -207,6 +229,7 @@ impl<'a, R: Rows> Descent<'a, R> {
     fn begin(&mut self) {
         self.order.shuffle(&mut self.active[..self.n_active]);
         self.place = 0;
+        self.met = 0.0;
         self.slopes = (f64::NEG_INFINITY, f64::INFINITY);
     }
 
@@ -292,6 +315,7 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
         let (until, mut s) = (descent.place + descent.stride, descent.place);
         let Descent { rows, problem, active, n_active, alpha, w, curvature, sigma, bounds, .. } =
             descent;
+        let mut met = 0.0;
         let d = rows.n_features();
         let feature = problem.intercept.feature();
         let (mut high, mut low) = descent.slopes;
@@ -319,6 +343,9 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
             } else {
                 slope
             };
+            let missing = problem.offset(k) - z * f;
+            met += loss(problem.loss, problem.weight(k), missing)
+                - a * (missing - 0.5 * problem.diagonal(k) * a);
             high = high.max(projected);
             low = low.min(projected);
             if projected.abs() > 1e-16 && curvature[k] > 0.0 {
@@ -336,6 +363,7 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
         *n_active = end;
         descent.n_visited += s - descent.place;
         descent.place = s;
+        descent.met += met;
         descent.slopes = (high, low);
     }
 }

@@ -9,9 +9,10 @@ use std::ops::Range;
 
 use super::blocks::Blocks;
 use super::certificate::{LinearCertificate, certify};
-use super::data::{Rows, squared_norms};
+use super::data::Rows;
 use super::fit::Point;
 use super::interior::Outcome;
+use super::norms::squared_norms;
 use super::problem::{Intercept, LinearProblem, Loss};
 use super::settings::LinearSettings;
 use crate::cmu::{CmuSettings, large};
@@ -100,7 +101,7 @@ struct SampleColumns<'a, R> {
 impl<'a, R: Rows> SampleColumns<'a, R> {
     fn new(rows: &'a R, problem: &'a LinearProblem, threads: &'a Threads) -> Self {
         let constant = problem.intercept.regulariser() * problem.intercept.feature().powi(2);
-        let squares = squared_norms(rows);
+        let squares = squared_norms(rows, threads, |q| q);
         let entry = |k: usize| squares[problem.row(k)] + constant + problem.diagonal(k);
         let diagonal = (0..problem.len()).map(entry).collect();
         let blocks = Blocks::new(rows, problem);

@@ -17,10 +17,11 @@ use std::borrow::Cow;
 use super::blocks::{Blocks, add_rows, margins};
 use super::centrality::Centrality;
 use super::certificate::{LinearCertificate, certify};
-use super::data::{Rows, each_squared_norm};
+use super::data::Rows;
 use super::dense::Factor;
 use super::fit::Point;
 use super::normal::{Normal, Parameters};
+use super::norms::squared_norms;
 use super::objective::{best_multiple, loss, regulariser};
 use super::problem::{LinearProblem, Loss};
 use super::settings::LinearSettings;
@@ -166,8 +167,7 @@ impl<'a, R: Rows> Method<'a, R> {
         let mu = (sum.value() / problem.len() as f64).max(f64::MIN_POSITIVE.sqrt());
         blocks.each(threads, &mut terms, |_, t| t.centre(problem, mu));
         let feature = problem.intercept.feature();
-        let mut norms = Vec::with_capacity(rows.len());
-        each_squared_norm(rows, |_, q| norms.push((q + feature * feature) as f32));
+        let norms = squared_norms(rows, threads, |q| (q + feature * feature) as f32);
         let passes =
             order as f64 / 2.0 + order.pow(3) as f64 / (3.0 * problem.len() as f64 * order as f64);
         let correctors = if passes > 30.0 {

@@ -14,14 +14,11 @@ use crate::threads::Threads;
 const LARGEST_ORDER: usize = 6000;
 /// Iterations that the interior-point method is expected to take.
 const ITERATIONS: f64 = 20.0;
-/// Share of the interior-point method's cost that is first put on dual descent, for loose and for tight tolerances.
-/// (What dual descent can do for a loose one it does for less than six iterations: census30k, mnist5k, spambase at C up to 1.)
-const FIRST_TRY: (f64, f64) = (0.3, 0.15);
-/// Tolerances from here on are loose.
-const LOOSE: f64 = 1e-3;
-/// Epochs below which trying is not worth it.
-const LEAST_EPOCHS: f64 = 4.0;
+/// Passes of dual descent that the interior-point method must cost for the first to be tried.
+const WORTH_A_TRY: f64 = 13.0;
 
+/// A multiply-add of a matrix product, whose operands are in the processor's cache.
+const BLOCKED: f64 = 0.125;
 /// Bytes of samples and variables that no cache holds, and what a visit to a random one of them costs more, in the units below.
 const FAR: f64 = 16e6;
 const FAR_VISIT: f64 = 300.0;
@@ -36,11 +33,13 @@ fn costs<R: Rows>(rows: &R, problem: &LinearProblem) -> (f64, f64) {
         squares += stored * stored;
     }
     let terms = problem.len() as f64;
-    let (gather, outer) = if R::SPARSE { (20.0, 10.0) } else { (5.0, 1.0) };
+    let (gather, outer) = if R::SPARSE { (20.0, 10.0) } else { (5.0, BLOCKED) };
     let far = if 8.0 * entries + 40.0 * terms > FAR { FAR_VISIT } else { 0.0 };
     let epoch = gather * entries + (150.0 + far) * terms;
-    let iteration =
-        0.5 * outer * squares + order.powi(3) / 2.0 + gather * 3.0 * entries + 500.0 * terms;
+    let iteration = 0.5 * outer * squares
+        + BLOCKED * order.powi(3) / 2.0
+        + gather * 3.0 * entries
+        + 800.0 * terms;
     (epoch, iteration)
 }
 
@@ -58,9 +57,8 @@ pub(super) fn solve<R: Rows>(
         return ("dcd", outcome);
     }
     let (epoch, iteration) = costs(rows, problem);
-    let share = if settings.tol >= LOOSE { FIRST_TRY.0 } else { FIRST_TRY.1 };
-    let budget = share * ITERATIONS * iteration / epoch;
-    if budget >= LEAST_EPOCHS {
+    let budget = ITERATIONS * iteration / epoch;
+    if budget >= WORTH_A_TRY {
         let outcome = dual_descent::solve(
             rows,
             problem,

@@ -5,8 +5,9 @@
 //! times u, makes a dual point; averaged over the epochs it gives the certificate. Weights are kept as a scale times a vector, so that
 //! shrinking costs nothing. Iterates are averaged with weights that grow like a power of time.
 
-use super::data::{Rows, squared_norms};
+use super::data::Rows;
 use super::interior::Outcome;
+use super::norms::squared_norms;
 use super::objective::primal;
 use super::order::Order;
 use super::problem::{Intercept, LinearProblem, Loss};
@@ -40,7 +41,7 @@ pub(super) fn solve<R: Rows>(
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
     let mut track = Track::new(rows, problem, start.to_vec(), threads);
-    let mut run = Run::new(rows, problem, settings, start);
+    let mut run = Run::new(rows, problem, settings, start, threads);
     let mut asked = settings.tol;
     let (mut n_iter, mut next_look, mut restarts) = (0, 1, 0);
     let mut pace = Pace::new(settings.early_stopping);
@@ -68,7 +69,7 @@ pub(super) fn solve<R: Rows>(
         if !(value.is_finite() && track.offer_weights(&w, value)) {
             if settings.schedule == Schedule::Optimal && restarts < RESTARTS {
                 restarts += 1;
-                run = Run::new(rows, problem, settings, start);
+                run = Run::new(rows, problem, settings, start, threads);
                 run.t0 *= 10_f64.powi(restarts);
                 continue;
             }
@@ -133,9 +134,10 @@ impl<'a, R: Rows> Run<'a, R> {
         problem: &'a LinearProblem,
         settings: &'a LinearSettings,
         start: &[f64],
+        threads: &Threads,
     ) -> Self {
         let m = problem.len();
-        let squared = squared_norms(rows);
+        let squared = squared_norms(rows, threads, |q| q);
         let feature = problem.intercept.feature();
         // The first step moves no term, on average, by more than its scale.
         let mut stiffness = 0.0;
