@@ -33,6 +33,21 @@ mod x86 {
     }
 }
 
+/// Asks for the first `bytes` of `values` to be brought near, without waiting: for what is read soon from far away.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn prefetch<T>(values: &[T], bytes: usize) {
+    const LINE: usize = 64;
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..size_of_val(values).min(bytes)).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing and cannot fail; the address lies inside the slice all the same.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().add(at)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, bytes, LINE);
+}
+
 /// Whether [`dispatch`] runs routines with 32 registers of eight numbers.
 #[inline]
 pub(crate) fn has_wide_registers() -> bool {

@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST_ENTRY;
-use crate::linalg::simd::fma;
+use crate::linalg::simd::{fma, prefetch};
 
 /// A stored number.
 pub trait Real: Copy + Send + Sync {
@@ -66,6 +66,8 @@ pub trait Rows: Sync {
     fn axpy<const FMA: bool>(&self, i: usize, a: f64, w: &mut [f64]);
     /// Calls `f` with column and value of the stored entries of row i.
     fn entries(&self, i: usize, f: impl FnMut(usize, f64));
+    /// Says that row i will be asked for soon.
+    fn announce(&self, i: usize);
 }
 
 /// Row-major numbers.
@@ -98,6 +100,9 @@ impl<'a, T: Real> Dense<'a, T> {
         &self.values[i * self.d..(i + 1) * self.d]
     }
 }
+
+/// Bytes of a row that are brought near; what follows comes by itself.
+const ANNOUNCED: usize = 1024;
 
 /// Lanes of a product: short enough for narrow rows, wide enough for two registers.
 const LANES: usize = 8;
@@ -159,6 +164,11 @@ impl<T: Real> Rows for Dense<'_, T> {
         for (j, x) in self.row(i).iter().enumerate() {
             f(j, x.value());
         }
+    }
+
+    #[inline(always)]
+    fn announce(&self, i: usize) {
+        prefetch(self.row(i), ANNOUNCED);
     }
 }
 
@@ -251,6 +261,13 @@ impl<T: Real, I: Index> Rows for Sparse<'_, T, I> {
         for (j, x) in columns.iter().zip(values) {
             f(j.at(), x.value());
         }
+    }
+
+    #[inline(always)]
+    fn announce(&self, i: usize) {
+        let (columns, values) = self.row(i);
+        prefetch(columns, ANNOUNCED / 2);
+        prefetch(values, ANNOUNCED);
     }
 }
 

@@ -27,6 +27,8 @@ use crate::threads::Threads;
 const NOTHING: f64 = 1e-15;
 /// Multiply-adds between two looks at the clock.
 const BETWEEN_POLLS: usize = 1 << 26;
+/// Visits between the announcement of a sample and its own.
+const AHEAD: usize = 6;
 /// Steps over which the fall of the gap is measured.
 const WINDOW: usize = 7;
 /// Most passes that may still be needed, by the fall of the gap so far, as a share of the budget.
@@ -322,6 +324,9 @@ impl<R: Rows> Routine for Pass<'_, '_, R> {
         let mut end = *n_active;
         while s < end.min(until) {
             let k = active[s] as usize;
+            if let Some(&soon) = active.get(s + AHEAD) {
+                rows.announce(problem.row(soon as usize));
+            }
             let (i, z, a, u) = (problem.row(k), problem.sign(k), alpha[k], problem.upper(k));
             let f = rows.dot::<FMA>(i, &w[..d]) + w[d] * feature;
             let slope = z * f - problem.offset(k) + problem.diagonal(k) * a;
