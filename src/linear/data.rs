@@ -2,9 +2,11 @@
 //!
 //! Every product is computed in float64.
 
+use super::compress::Compressed;
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST_ENTRY;
 use crate::linalg::simd::{fma, prefetch};
+use crate::threads::Threads;
 
 /// A stored number.
 pub trait Real: Copy + Send + Sync {
@@ -68,6 +70,10 @@ pub trait Rows: Sync {
     fn entries(&self, i: usize, f: impl FnMut(usize, f64));
     /// Says that row i will be asked for soon.
     fn announce(&self, i: usize);
+    /// A small copy without zeros, where it makes reading the rows again and again cheaper.
+    fn without_zeros(&self, _threads: &Threads) -> Option<Compressed> {
+        None
+    }
 }
 
 /// Row-major numbers.
@@ -96,7 +102,7 @@ impl<'a, T: Real> Dense<'a, T> {
     }
 
     #[inline(always)]
-    fn row(&self, i: usize) -> &[T] {
+    pub(super) fn row(&self, i: usize) -> &[T] {
         &self.values[i * self.d..(i + 1) * self.d]
     }
 }
@@ -170,6 +176,10 @@ impl<T: Real> Rows for Dense<'_, T> {
     fn announce(&self, i: usize) {
         prefetch(self.row(i), ANNOUNCED);
     }
+
+    fn without_zeros(&self, threads: &Threads) -> Option<Compressed> {
+        Compressed::of(self, threads)
+    }
 }
 
 /// Compressed sparse rows; the columns of a row may come in any order and more than once.
@@ -206,6 +216,11 @@ impl<'a, T: Real, I: Index> Sparse<'a, T, I> {
         }
         check_values(values, d)?;
         Ok(Self { values, columns, offsets, d })
+    }
+
+    /// The same of parts that were made to fit.
+    pub(super) fn trusted(values: &'a [T], columns: &'a [I], offsets: &'a [I], d: usize) -> Self {
+        Self { values, columns, offsets, d }
     }
 
     #[inline(always)]

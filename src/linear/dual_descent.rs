@@ -45,6 +45,21 @@ pub(super) fn solve<R: Rows>(
     threads: &Threads,
     monitor: &mut Monitor<'_>,
 ) -> Outcome {
+    match rows.without_zeros(threads) {
+        Some(copy) => descend(&copy.rows(), problem, settings, start, budget, threads, monitor),
+        None => descend(rows, problem, settings, start, budget, threads, monitor),
+    }
+}
+
+fn descend<R: Rows>(
+    rows: &R,
+    problem: &LinearProblem,
+    settings: &LinearSettings,
+    start: Vec<f64>,
+    budget: Option<f64>,
+    threads: &Threads,
+    monitor: &mut Monitor<'_>,
+) -> Outcome {
     let mut descent = Descent::new(rows, problem, settings.seed, &start, threads);
     let mut best = Point { w: start, alpha: vec![0.0; problem.len()] };
     let mut best_primal = primal(rows, problem, &best.w, threads);

@@ -10,6 +10,7 @@
 mod blocks;
 mod centrality;
 pub mod certificate;
+mod compress;
 pub mod data;
 mod dense;
 pub mod dual_descent;
