@@ -103,8 +103,8 @@ fn descend<R: Rows>(
             break;
         }
         let last = settings.max_iter == Some(n_iter);
-        let paced = settings.early_stopping && is_step;
-        if !(looks.is_due(n_iter, asked) || settled || last || paced) {
+        let too_slow = is_step && pace.is_too_slow(n_iter, looks.gap());
+        if !(looks.is_due(n_iter, asked) || settled || last || too_slow) {
             continue;
         }
         let value = descent.look(threads);
@@ -141,7 +141,7 @@ fn descend<R: Rows>(
             status = SolverStatus::Stalled;
             break;
         }
-        if pace.is_too_slow(n_iter, gap) {
+        if too_slow {
             status = SolverStatus::EarlyStopped;
             break;
         }
