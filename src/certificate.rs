@@ -56,8 +56,7 @@ pub struct Certificate {
 
 impl Certificate {
     /// For a point whose products are not known: no value is claimed.
-    pub(crate) fn unknown(problem: &DualProblem) -> Self {
-        let beta = problem.start();
+    pub(crate) fn unknown(problem: &DualProblem, beta: &[f64]) -> Self {
         let n_bounded = (0..beta.len()).filter(|&i| problem.is_bounded(i, beta[i])).count();
         Self {
             primal_objective: f64::NAN,
@@ -75,6 +74,11 @@ impl Certificate {
             n_bounded,
             gradient: vec![f64::NAN; beta.len()],
         }
+    }
+
+    /// Whether nothing is known of the point but its feasibility.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.kkt_violation.is_nan() && self.dual_objective.is_nan()
     }
 
     /// What may be called optimal: the violation (with the given bias, if one was given) is within `tol`, or within the floor that

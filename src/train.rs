@@ -102,6 +102,7 @@ pub(crate) fn train_in(
     let mut settings = (*settings).clone();
     let tol = settings.method().tol();
     let mut limits = limits.clone();
+    let mut last: Option<Trained> = None;
     for repeats in 0.. {
         let Fit { x, mut certificate, mut info } = match source {
             Source::Rows { values, n_features, kernel } => {
@@ -129,6 +130,13 @@ pub(crate) fn train_in(
                 fit_matrix(gram, &problem, settings.method(), &limits, threads, observer)?
             }
         };
+        if certificate.is_unknown()
+            && let Some(mut last) = last.take()
+        {
+            // There was no time to go on from it.
+            last.info.status = info.status;
+            return Ok(last);
+        }
         let model = encoding.model(&problem, &x, &mut certificate);
         if model.scale != 1.0 && info.status.is_optimal() {
             let judged = certificate.judge(tol);
@@ -136,6 +144,7 @@ pub(crate) fn train_in(
             if judged.is_none() && repeats < MAX_REPEATS {
                 settings = settings.with_tol(0.5 * tol * model.scale);
                 problem = encoding.problem(targets, upper, Some(&x))?;
+                last = Some(Trained { model, x, certificate, info });
                 continue;
             }
             info.status = judged.unwrap_or(SolverStatus::Stalled);
@@ -157,7 +166,7 @@ pub(crate) fn untouched(
     status: SolverStatus,
 ) -> Result<Trained> {
     let problem = encoding.problem(targets, upper, hint)?;
-    let mut certificate = Certificate::unknown(&problem);
+    let mut certificate = Certificate::unknown(&problem, problem.start());
     let x = problem.unsigned(problem.start());
     let model = encoding.model(&problem, &x, &mut certificate);
     Ok(Trained { model, x, certificate, info: Info { status, ..Info::default() } })

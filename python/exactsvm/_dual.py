@@ -110,7 +110,8 @@ def solve_dual(
     max_iter : int, default=-1
         Largest number of iterations, cycles for "cmu" and pair steps for "smo"; -1 for no limit.
     max_time : float, default=None
-        Seconds after which the best point so far is returned.
+        Seconds after which the best point so far is returned. The certificate holds NaN where they
+        were too few to know anything of it.
     solver : {"auto", "cmu", "smo"}, default="auto"
         Method; "auto" is "cmu".
     selection : {"greedy", "random"}, default="greedy"
