@@ -10,7 +10,8 @@ use crate::observer::Observer;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Times that nu classification is solved again because the margin makes its violation too large.
+/// Times that a problem is solved again: because the margin of nu classification makes its violation too large, or because with bounds as
+/// large as these the tolerance allows a gap beyond the objective.
 const MAX_REPEATS: usize = 2;
 
 /// What kernel values come from.
@@ -137,13 +138,21 @@ pub(crate) fn train_in(
             last.info.status = info.status;
             return Ok(last);
         }
+        let violation = certificate.kkt_violation;
         let model = encoding.model(&problem, &x, &mut certificate);
-        if model.scale != 1.0 && info.status.is_optimal() {
+        let solver_tol = settings.method().tol();
+        let too_wide = info.status == SolverStatus::Stalled
+            && certificate.is_hopeless()
+            && violation <= solver_tol;
+        if too_wide || (model.scale != 1.0 && info.status.is_optimal()) {
             let judged = certificate.judge(tol);
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
             if judged.is_none() && repeats < MAX_REPEATS {
-                settings = settings.with_tol(0.5 * tol * model.scale);
-                problem = encoding.problem(targets, upper, Some(&x))?;
+                // The gap falls as the violation does.
+                let excess = if too_wide { certificate.relative_gap } else { 1.0 };
+                let wanted = 0.5 * tol * model.scale / excess;
+                settings = settings.with_tol(wanted.min(0.5 * solver_tol));
+                problem = problem.starting_at(&x);
                 last = Some(Trained { model, x, certificate, info });
                 continue;
             }
