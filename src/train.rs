@@ -144,7 +144,8 @@ pub(crate) fn train_in(
         let too_wide = info.status == SolverStatus::Stalled
             && certificate.is_hopeless()
             && violation <= solver_tol;
-        if too_wide || (model.scale != 1.0 && info.status.is_optimal()) {
+        let stationary = info.status == SolverStatus::Stationary;
+        if too_wide || (model.scale != 1.0 && (stationary || info.status.is_optimal())) {
             let judged = certificate.judge(tol);
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
             if judged.is_none() && repeats < MAX_REPEATS {
@@ -156,7 +157,11 @@ pub(crate) fn train_in(
                 last = Some(Trained { model, x, certificate, info });
                 continue;
             }
-            info.status = judged.unwrap_or(SolverStatus::Stalled);
+            info.status = match judged {
+                None => SolverStatus::Stalled,
+                Some(_) if stationary => SolverStatus::Stationary,
+                Some(status) => status,
+            };
         }
         return Ok(Trained { model, x, certificate, info });
     }
