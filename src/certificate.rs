@@ -56,8 +56,7 @@ pub struct Certificate {
 
 impl Certificate {
     /// For a point whose products are not known: no value is claimed.
-    pub(crate) fn unknown(problem: &DualProblem) -> Self {
-        let beta = problem.start();
+    pub(crate) fn unknown(problem: &DualProblem, beta: &[f64]) -> Self {
         let n_bounded = (0..beta.len()).filter(|&i| problem.is_bounded(i, beta[i])).count();
         Self {
             primal_objective: f64::NAN,
@@ -77,22 +76,32 @@ impl Certificate {
         }
     }
 
+    /// Whether nothing is known of the point but its feasibility.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.kkt_violation.is_nan() && self.dual_objective.is_nan()
+    }
+
+    /// Whether the gap exceeds the objective, so that the point says nothing about the optimum. An infinite gap is what any rounding
+    /// makes of infinite bounds, and says nothing about the point.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.relative_gap > HOPELESS_GAP && self.relative_gap.is_finite()
+    }
+
     /// What may be called optimal: the violation (with the given bias, if one was given) is within `tol`, or within the floor that
-    /// rounding sets. Nothing that is not finite is, and at the floor nothing whose gap exceeds the objective: where rounding leaves
-    /// that little, the point says nothing about the optimum.
+    /// rounding sets. Nothing that is not finite is, and nothing whose gap exceeds the objective: the gap is as large as the violation
+    /// times the bounds, and a small violation of huge bounds means little.
     pub fn judge(&self, tol: f64) -> Option<SolverStatus> {
         let numbers =
             [self.kkt_violation, self.bias_violation, self.dual_objective, self.primal_objective];
         let violation = self.kkt_violation.max(self.bias_violation);
-        let hopeless = self.relative_gap > HOPELESS_GAP && self.relative_gap.is_finite();
         if numbers.iter().chain(&self.multipliers).any(|v| v.is_nan())
             || self.dual_objective.is_infinite()
+            || self.is_hopeless()
         {
             None
         } else if violation <= tol {
             Some(SolverStatus::Optimal)
-        } else if violation <= self.precision_floor && self.precision_floor.is_finite() && !hopeless
-        {
+        } else if violation <= self.precision_floor && self.precision_floor.is_finite() {
             Some(SolverStatus::OptimalToPrecision)
         } else {
             None
@@ -100,7 +109,7 @@ impl Certificate {
     }
 }
 
-/// Relative gap beyond which a point at the floor is not called optimal any more.
+/// Relative gap beyond which a point is not called optimal any more.
 const HOPELESS_GAP: f64 = 1.0;
 
 /// Certifies `beta`. `linear_points` are the points behind a linear kernel: its products are then formed through w = sum of

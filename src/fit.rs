@@ -241,7 +241,8 @@ pub fn fit_matrix<'s>(
     finish(&mut source, None, problem, method.tol(), solution, &monitor)
 }
 
-/// Certifies a solution: from the solver's products if they are those of this very point, else from new ones. What the solver called
+/// Certifies a solution: from the solver's products if they are those of this very point, else from new ones; where a limit or an
+/// interrupt leaves no time for them, nothing is claimed. What the solver called
 /// optimal is only reported as such if the certificate agrees.
 fn finish(
     source: &mut dyn ColumnSource,
@@ -251,15 +252,17 @@ fn finish(
     solution: Solution,
     monitor: &Monitor<'_>,
 ) -> Result<Fit> {
-    let Solution { beta, sums, mut info } = solution;
+    let Solution { beta, sums, began, mut info } = solution;
     let clock = monitor.elapsed();
     let sums = match sums {
         Some(sums) => Some(sums),
-        None => gradient::products(source, &beta, &mut || true)?,
+        // There was no time for these very products.
+        None if !began => None,
+        None => gradient::products(source, &beta, &mut || monitor.indulges())?,
     };
     let certificate = match sums {
         Some(sums) => certify_sums(&sums, linear, problem, &beta, None),
-        None => Certificate::unknown(problem),
+        None => Certificate::unknown(problem, &beta),
     };
     if info.status.is_optimal() {
         info.status = certificate.judge(tol).unwrap_or(SolverStatus::Stalled);
@@ -278,7 +281,7 @@ fn untouched(problem: &DualProblem, status: SolverStatus, monitor: &Monitor<'_>)
     let certificate = if problem.start().iter().all(|b| *b == 0.0) {
         certify_sums(&ColumnSums::zeros(problem.len()), None, problem, problem.start(), None)
     } else {
-        Certificate::unknown(problem)
+        Certificate::unknown(problem, problem.start())
     };
     Fit { x: problem.unsigned(problem.start()), certificate, info }
 }

@@ -71,8 +71,18 @@ pub(crate) fn products(
 ) -> Result<Option<ColumnSums>> {
     let n_points = source.len();
     let support = (0..beta.len()).filter(|&v| beta[v] != 0.0);
-    let (points, weights) = by_point(support.map(|v| (v % n_points, beta[v])));
+    let (mut points, mut weights) = by_point(support.map(|v| (v % n_points, beta[v])));
+    // The two variables of a point may cancel; those of nu regression begin so.
+    let mut weighs = weights.iter().map(|w| *w != 0.0);
+    points.retain(|_| weighs.next() == Some(true));
+    weights.retain(|w| *w != 0.0);
     source.column_sums(&points, &weights, proceed)
+}
+
+/// How many columns [`products`] needs.
+pub(crate) fn columns_of(beta: &[f64], n_points: usize) -> usize {
+    let of_point = |k: usize| beta.iter().skip(k).step_by(n_points).sum::<f64>();
+    (0..n_points).filter(|&k| of_point(k) != 0.0).count()
 }
 
 /// gradient += K change, for the variables that moved; false if stopped.

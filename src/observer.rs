@@ -74,6 +74,11 @@ impl Observer for NoObserver {
 /// Seconds between two calls of the observer.
 const INTERVAL: Duration = Duration::from_millis(80);
 
+/// Time that the certificate has after a limit or an interrupt.
+const GRACE: Duration = Duration::from_secs(1);
+/// Of a time limit at most this counts for it.
+const LONGEST: Duration = Duration::from_secs(120);
+
 /// Clock, time limit and observer of one solve.
 pub struct Monitor<'a> {
     observer: &'a mut dyn Observer,
@@ -82,6 +87,7 @@ pub struct Monitor<'a> {
     deadline: Option<Instant>,
     reserve: Duration,
     stopped: Option<SolverStatus>,
+    stopped_at: Instant,
 }
 
 impl<'a> Monitor<'a> {
@@ -99,6 +105,7 @@ impl<'a> Monitor<'a> {
             deadline,
             reserve: Duration::ZERO,
             stopped: None,
+            stopped_at: start,
         }
     }
 
@@ -139,6 +146,21 @@ impl<'a> Monitor<'a> {
         {
             self.stopped = Some(SolverStatus::MaxTime);
         }
+        self.stopped_at = now;
         self.stopped
+    }
+
+    /// Whether what comes after the solver may still go on. What [`Monitor::reserve`] was told is an estimate, so that a time limit is
+    /// exceeded by half of it and a second at most; after an interrupt there is a second.
+    pub fn indulges(&self) -> bool {
+        let end = match self.stopped {
+            Some(SolverStatus::MaxTime) => self.deadline.map(|deadline| {
+                let limit = deadline.saturating_duration_since(self.start);
+                deadline + limit.min(LONGEST) / 2 + GRACE
+            }),
+            Some(SolverStatus::Interrupted) => Some(self.stopped_at + GRACE),
+            _ => None,
+        };
+        end.is_none_or(|end| Instant::now() < end)
     }
 }

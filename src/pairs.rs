@@ -289,7 +289,10 @@ impl Tally {
         self.solved += 1;
         let p = &mut self.progress;
         p.n_iter += fit.info.n_cycles;
-        p.dual_objective += fit.certificate.dual_objective;
+        // Nothing may be known of a pair that was stopped.
+        if fit.certificate.dual_objective.is_finite() {
+            p.dual_objective += fit.certificate.dual_objective;
+        }
         p.kkt_violation = p.kkt_violation.max(fit.certificate.kkt_violation);
         p.n_free += fit.certificate.n_free;
         p.n_bounded += fit.certificate.n_bounded;

@@ -20,8 +20,8 @@ use crate::linalg::compensated::Sum;
 /// Most groups that a problem may have: the two of the nu formulations.
 pub const MAX_GROUPS: usize = 2;
 
-/// A starting value beyond this overflows in products.
-const LARGEST_START: f64 = 1e100;
+/// A value beyond this overflows in products.
+const LARGEST: f64 = 1e100;
 
 /// Where a variable stands in its box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct DualProblemParts<'a> {
     pub signs: &'a [f64],
     /// c; ones where `None`.
     pub linear: Option<&'a [f64]>,
-    /// u, positive, possibly infinite.
+    /// u, positive, at most 1e100 or infinite.
     pub upper: &'a [f64],
     /// Group of each variable, 0 or 1; all in one where `None`.
     pub groups: Option<&'a [i64]>,
@@ -94,10 +94,11 @@ impl DualProblem {
             });
         }
         check_len("upper", n, parts.upper.len())?;
-        if let Some(u) = parts.upper.iter().find(|u| !(**u > 0.0)) {
+        let allowed = |u: &f64| *u > 0.0 && (*u <= LARGEST || *u == f64::INFINITY);
+        if let Some(u) = parts.upper.iter().find(|u| !allowed(u)) {
             return Err(Error::Value {
                 argument: "upper",
-                expected: "positive entries (infinity allowed)",
+                expected: "positive entries, at most 1e100 or infinite",
                 got: u.to_string(),
             });
         }
@@ -129,7 +130,7 @@ impl DualProblem {
         if let Some(x) = parts.start {
             check_len("start", n, x.len())?;
             for (index, (&value, &upper)) in x.iter().zip(parts.upper).enumerate() {
-                if !(0.0..=upper).contains(&value) || value > LARGEST_START {
+                if !(0.0..=upper).contains(&value) || value > LARGEST {
                     return Err(Error::InfeasibleStart { index, value, upper });
                 }
             }
@@ -154,6 +155,12 @@ impl DualProblem {
             offsets,
             totals,
         })
+    }
+
+    /// The same problem from another feasible point, in the user's variables; the sums of the groups stay what they were.
+    pub(crate) fn starting_at(mut self, x: &[f64]) -> Self {
+        self.start = x.iter().zip(&self.signs).map(|(x, z)| x * z).collect();
+        self
     }
 
     /// The same problem in some of its variables: their linear term and start are given, the sums of the groups are those of the

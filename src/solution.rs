@@ -10,6 +10,8 @@ pub struct Solution {
     pub beta: Vec<f64>,
     /// K beta, where it was computed from this beta alone at the end.
     pub sums: Option<ColumnSums>,
+    /// Whether the solver got as far as a gradient; without one the point is the start.
+    pub began: bool,
     /// Counters, seconds and outcome.
     pub info: Info,
 }

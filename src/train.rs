@@ -10,7 +10,8 @@ use crate::observer::Observer;
 use crate::status::SolverStatus;
 use crate::threads::Threads;
 
-/// Times that nu classification is solved again because the margin makes its violation too large.
+/// Times that a problem is solved again: because the margin of nu classification makes its violation too large, or because with bounds as
+/// large as these the tolerance allows a gap beyond the objective.
 const MAX_REPEATS: usize = 2;
 
 /// What kernel values come from.
@@ -102,6 +103,7 @@ pub(crate) fn train_in(
     let mut settings = (*settings).clone();
     let tol = settings.method().tol();
     let mut limits = limits.clone();
+    let mut last: Option<Trained> = None;
     for repeats in 0.. {
         let Fit { x, mut certificate, mut info } = match source {
             Source::Rows { values, n_features, kernel } => {
@@ -129,16 +131,37 @@ pub(crate) fn train_in(
                 fit_matrix(gram, &problem, settings.method(), &limits, threads, observer)?
             }
         };
+        if certificate.is_unknown()
+            && let Some(mut last) = last.take()
+        {
+            // There was no time to go on from it.
+            last.info.status = info.status;
+            return Ok(last);
+        }
+        let violation = certificate.kkt_violation;
         let model = encoding.model(&problem, &x, &mut certificate);
-        if model.scale != 1.0 && info.status.is_optimal() {
+        let solver_tol = settings.method().tol();
+        let too_wide = info.status == SolverStatus::Stalled
+            && certificate.is_hopeless()
+            && violation <= solver_tol;
+        let stationary = info.status == SolverStatus::Stationary;
+        if too_wide || (model.scale != 1.0 && (stationary || info.status.is_optimal())) {
             let judged = certificate.judge(tol);
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
             if judged.is_none() && repeats < MAX_REPEATS {
-                settings = settings.with_tol(0.5 * tol * model.scale);
-                problem = encoding.problem(targets, upper, Some(&x))?;
+                // The gap falls as the violation does.
+                let excess = if too_wide { certificate.relative_gap } else { 1.0 };
+                let wanted = 0.5 * tol * model.scale / excess;
+                settings = settings.with_tol(wanted.min(0.5 * solver_tol));
+                problem = problem.starting_at(&x);
+                last = Some(Trained { model, x, certificate, info });
                 continue;
             }
-            info.status = judged.unwrap_or(SolverStatus::Stalled);
+            info.status = match judged {
+                None => SolverStatus::Stalled,
+                Some(_) if stationary => SolverStatus::Stationary,
+                Some(status) => status,
+            };
         }
         return Ok(Trained { model, x, certificate, info });
     }
@@ -157,7 +180,7 @@ pub(crate) fn untouched(
     status: SolverStatus,
 ) -> Result<Trained> {
     let problem = encoding.problem(targets, upper, hint)?;
-    let mut certificate = Certificate::unknown(&problem);
+    let mut certificate = Certificate::unknown(&problem, problem.start());
     let x = problem.unsigned(problem.start());
     let model = encoding.model(&problem, &x, &mut certificate);
     Ok(Trained { model, x, certificate, info: Info { status, ..Info::default() } })

@@ -25,6 +25,7 @@ from exactsvm._parameters import (
     check_number,
     check_seed,
     check_verbose,
+    check_weight,
 )
 from exactsvm._prediction import Model
 from exactsvm._progress import Callback
@@ -265,9 +266,7 @@ class BaseKernelSVM(BaseEstimator):
 
 
 _OPTIONAL_CHECKS: dict[str, Callable[[Any], Any]] = {
-    "C": lambda C: check_number(
-        "C", C, "a number > 0 (infinity allowed)", above=0.0, infinite=True
-    ),
+    "C": lambda C: check_weight("C", C, infinite=True),
     "epsilon": lambda epsilon: check_number("epsilon", epsilon, "a finite number >= 0", least=0.0),
     "nu": lambda nu: check_fraction("nu", nu),
     "random_state": check_seed,

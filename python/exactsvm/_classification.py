@@ -113,7 +113,7 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
             weights = None if weights is None else weights[kept]
         by_class = class_weights(self.class_weight, classes, codes, weights)
         upper = upper_bounds(self._factor(), by_class, codes, weights)
-        check_bounds(upper)
+        check_bounds(upper, self._factor())
         signs = np.where(codes == 1, 1.0, -1.0)
         task = Task(*self._problem(codes, upper, signs), codes=codes, n_classes=len(classes))
         return Encoded(task, kept, {"classes_": classes, "class_weight_": by_class})
@@ -143,7 +143,8 @@ class SVC(BaseKernelClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the errors against the margin, > 0. Infinity asks for a hard margin.
+        Weight of the errors against the margin, > 0. Infinity asks for a hard margin; no finite
+        product of C and weights may exceed 1e100.
     <kernel_parameters>
     class_weight : dict or "balanced", default=None
         Weight of each class in C. "balanced" is inverse to the frequencies of the classes, in

@@ -36,7 +36,8 @@ _PARTS = {
         another and may stall far from it on ill-conditioned problems. "auto" is "cmu". Not in
         scikit-learn.
     max_time : float, default=None
-        Seconds after which the best model so far is kept. Not in scikit-learn.
+        Seconds after which the best model so far is kept. The certificate holds NaN where they
+        were too few to know anything of it. Not in scikit-learn.
     n_jobs : int, default=None
         Threads of one fit or prediction; None means all available cores, or one in a worker
         process of joblib. The result does not depend on it. Not in scikit-learn.

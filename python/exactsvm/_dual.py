@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from exactsvm import _core
 from exactsvm._certificate import Certificate
 from exactsvm._parameters import (
+    LARGEST_WEIGHT,
     check_callback,
     check_choice,
     check_flag,
@@ -96,7 +97,7 @@ def solve_dual(
     z : array-like of shape (n,)
         Signs, -1 or +1.
     upper : float or array-like of shape (n,)
-        Upper bounds u, > 0; infinity allowed.
+        Upper bounds u, > 0, at most 1e100 or infinite.
     linear : array-like of shape (n,), default=None
         Linear term c; None means ones.
     groups : array-like of int of shape (n,), default=None
@@ -110,7 +111,8 @@ def solve_dual(
     max_iter : int, default=-1
         Largest number of iterations, cycles for "cmu" and pair steps for "smo"; -1 for no limit.
     max_time : float, default=None
-        Seconds after which the best point so far is returned.
+        Seconds after which the best point so far is returned. The certificate holds NaN where they
+        were too few to know anything of it.
     solver : {"auto", "cmu", "smo"}, default="auto"
         Method; "auto" is "cmu".
     selection : {"greedy", "random"}, default="greedy"
@@ -204,6 +206,8 @@ def _bounds(upper: ArrayLike, n: int) -> Floats:
         raise ValueError(f"upper must be a number or have shape ({n},); got {bounds.shape}")
     if not (bounds > 0.0).all():  # NaN, too
         raise ValueError("upper must be > 0 everywhere (infinity allowed)")
+    if ((bounds > LARGEST_WEIGHT) & (bounds < np.inf)).any():
+        raise ValueError(f"upper must be at most {LARGEST_WEIGHT:g} or infinite")
     return np.ascontiguousarray(bounds)
 
 

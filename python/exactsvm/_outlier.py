@@ -13,7 +13,7 @@ from exactsvm._data import Floats
 from exactsvm._docs import documented
 from exactsvm._progress import Callback
 from exactsvm._solve import Task
-from exactsvm._targets import rows_of_weight, weighted
+from exactsvm._targets import check_bounds, rows_of_weight, weighted
 
 
 @documented
@@ -156,6 +156,7 @@ class OneClassSVM(OutlierMixin, BaseKernelSVM):
     def _encode(self, targets: NDArray[Any] | None, n: int, weights: Floats | None) -> Encoded:
         kept = rows_of_weight(weights)
         upper = weighted(np.ones(n), weights)[kept]
+        check_bounds(upper)
         return Encoded(Task("one_class", np.ones(len(upper)), upper, float(self.nu)), kept, {})
 
     def _describe(self, n_iter: NDArray[np.int32], epsilon: float) -> None:

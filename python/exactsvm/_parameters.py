@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
+# Largest weight of an error, the compiled module's too.
+LARGEST_WEIGHT = 1e100
+
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian")
 
 
@@ -44,6 +47,15 @@ def check_number(
     if not (number > above and number >= least) or (number == math.inf and not infinite):
         refuse(name, expected, value)
     return number
+
+
+def check_weight(name: str, value: object, *, infinite: bool) -> None:
+    """Check the weight of errors: above the largest the terms of the objective overflow."""
+    kind, ending = ("number", ", or infinity") if infinite else ("finite number", "")
+    expected = f"a {kind} > 0 and at most {LARGEST_WEIGHT:g}{ending}"
+    number = check_number(name, value, expected, above=0.0, infinite=infinite)
+    if LARGEST_WEIGHT < number < math.inf:
+        refuse(name, expected, value)
 
 
 def check_integer(name: str, value: object, expected: str, *, least: int | None = None) -> int:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from exactsvm._base import BaseKernelSVM, Encoded, Kernel
 from exactsvm._data import Floats
 from exactsvm._docs import documented
-from exactsvm._parameters import check_number
+from exactsvm._parameters import check_weight
 from exactsvm._progress import Callback
 from exactsvm._solve import Task
 from exactsvm._targets import check_bounds, rows_of_weight, weighted
@@ -61,7 +61,7 @@ class BaseKernelRegressor(RegressorMixin, BaseKernelSVM):
         assert targets is not None
         kept = rows_of_weight(weights)
         upper = weighted(np.full(n, float(self.C)), weights)[kept]
-        check_bounds(upper)
+        check_bounds(upper, self.C)
         y = np.ascontiguousarray(targets[kept], dtype=np.float64)
         problem, parameter = self._problem()
         return Encoded(Task(problem, y, upper, parameter), kept, {})
@@ -82,7 +82,8 @@ class SVR(BaseKernelRegressor):
     ----------
     <kernel_parameters>
     C : float, default=1.0
-        Weight of the errors against flatness, > 0. Infinity asks for all rows inside the tube.
+        Weight of the errors against flatness, > 0. Infinity asks for all rows inside the tube; no
+        finite product of C and weights may exceed 1e100.
     epsilon : float, default=0.1
         Half width of the tube inside which errors do not count, >= 0.
     <own_parameters>
@@ -153,7 +154,7 @@ class NuSVR(BaseKernelRegressor):
     nu : float, default=0.5
         Bound of the fraction of rows outside the tube, > 0 and <= 1.
     C : float, default=1.0
-        Weight of the errors against flatness, > 0 and finite.
+        Weight of the errors against flatness, > 0; times the weights at most 1e100.
     <kernel_parameters>
     <own_parameters>
 
@@ -211,7 +212,7 @@ class NuSVR(BaseKernelRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("C", self.C, "a finite number > 0", above=0.0)
+        check_weight("C", self.C, infinite=False)
 
     def _problem(self) -> tuple[str, float]:
         return "nu_svr", float(self.nu)

@@ -1,5 +1,6 @@
 """From the status of a solver to a warning that says what was reached and what to try."""
 
+import math
 import warnings
 
 from sklearn.exceptions import ConvergenceWarning
@@ -41,9 +42,17 @@ def warn_unless_optimal(certificate: Certificate, tol: float, *, stacklevel: int
     reason, advice = _REASON_AND_ADVICE.get(
         certificate.status, (f"the solver ended with status {certificate.status!r}", "")
     )
+    if certificate.status == "stalled" and certificate.kkt_violation <= tol:
+        reason = "with bounds as large as these the violation that is left means a gap this large"
+        advice = "Lower C, or use C=inf for a hard margin."
+    reached = (
+        "before anything was known of the solution"
+        if math.isnan(certificate.kkt_violation)
+        else f"(KKT violation {certificate.kkt_violation:.3g} for tol={tol:.3g}, "
+        f"relative duality gap {certificate.relative_gap:.3g})"
+    )
     warnings.warn(
-        f"Not optimal: {reason} (KKT violation {certificate.kkt_violation:.3g} for tol={tol:.3g}, "
-        f"relative duality gap {certificate.relative_gap:.3g}). {advice}".rstrip(),
+        f"Not optimal: {reason} {reached}. {advice}".rstrip(),
         ConvergenceWarning,
         stacklevel=stacklevel + 1,
     )

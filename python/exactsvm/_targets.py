@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from exactsvm._parameters import check_number, check_vector, refuse
+from exactsvm._parameters import LARGEST_WEIGHT, check_number, check_vector, refuse
 
 Floats = NDArray[np.float64]
 Kept = NDArray[np.intp] | slice
@@ -107,7 +107,8 @@ def upper_bounds(
 
     In LIBSVM's order of factors, so that its bounds and ours are equal to the last bit.
     """
-    upper: Floats = (C * by_class)[codes]
+    with np.errstate(over="ignore"):
+        upper: Floats = (C * by_class)[codes]
     return weighted(upper, weights)
 
 
@@ -116,10 +117,16 @@ def weighted(upper: Floats, weights: Floats | None) -> Floats:
     if weights is None:
         return upper
     # A weight of zero gives zero also for C = inf.
-    return np.multiply(upper, weights, out=np.zeros(len(upper)), where=weights > 0.0)
+    with np.errstate(over="ignore"):
+        return np.multiply(upper, weights, out=np.zeros(len(upper)), where=weights > 0.0)
 
 
-def check_bounds(upper: Floats) -> None:
-    """Check that no product of C and weights has vanished or overflowed."""
+def check_bounds(upper: Floats, C: float = 1.0) -> None:
+    """Check that no product of C and weights has vanished or is too large for the objective."""
     if not upper.all():
         raise ValueError("C times the weights must be > 0; a product of them is too small")
+    if not np.isinf(C) and upper.max(initial=0.0) > LARGEST_WEIGHT:
+        raise ValueError(
+            f"C times the weights must be at most {LARGEST_WEIGHT:g}; "
+            "a product of them is too large"
+        )

@@ -12,7 +12,7 @@ from exactsvm import _core
 from exactsvm._certificate import Certificate
 from exactsvm._kernels import evaluate, resolve_gamma
 from exactsvm._parameters import KERNELS, check_choice
-from exactsvm._targets import check_sample_weight, upper_bounds
+from exactsvm._targets import check_bounds, check_sample_weight, upper_bounds
 from exactsvm._threads import resolve_n_jobs
 
 Floats = NDArray[np.float64]
@@ -80,6 +80,7 @@ def verify(
     if by_class is None or len(by_class) != 2:
         by_class = np.ones(2)
     upper = upper_bounds(estimator.C, by_class, (signs > 0.0).astype(np.intp), weights)
+    check_bounds(upper[upper > 0.0], estimator.C)
     alpha = _alpha(estimator, points, signs, upper)
     return Certificate.from_record(_certify(estimator, points, signs, upper, alpha))
 

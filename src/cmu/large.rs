@@ -56,11 +56,13 @@ pub fn solve(
 ) -> Result<Solution> {
     settings.validate()?;
     let mut rounds = Rounds::new(source, problem, settings, budget, threads);
-    let status = match rounds.refresh(monitor)? {
+    let told = rounds.refresh(monitor)?;
+    let began = told.is_none();
+    let status = match told {
         Some(status) => status,
         None => rounds.run(known_convex, monitor)?,
     };
-    Ok(rounds.finish(status))
+    Ok(rounds.finish(status, began))
 }
 
 struct Rounds<'a> {
@@ -101,7 +103,7 @@ impl<'a> Rounds<'a> {
         budget: usize,
         threads: &'a Threads,
     ) -> Self {
-        let coarse = Coarse::new(source, problem);
+        let (coarse, n_points) = (Coarse::new(source, problem), source.len());
         let floor_bound = FloorBound::new(source.diagonal(), problem);
         Self {
             source,
@@ -111,7 +113,7 @@ impl<'a> Rounds<'a> {
             budget,
             beta: problem.start().to_vec(),
             gradient: problem.linear().iter().map(|p| -p).collect(),
-            census: Census::of(problem, problem.start()),
+            census: Census::of(problem, problem.start(), n_points),
             objective: 0.0,
             floor: 0.0,
             sums: None,
@@ -133,7 +135,7 @@ impl<'a> Rounds<'a> {
         loop {
             let mut ends = kkt::ends(self.problem, &self.beta, &self.gradient);
             let mut violation = kkt::violation(self.problem, &ends);
-            self.census = Census::of(self.problem, &self.beta);
+            self.census = Census::of(self.problem, &self.beta, self.source.len());
             self.reserve_time(monitor);
             let floor_bound = self.floor_bound.at(&self.beta);
             if let Some(status) = monitor.poll(|| self.progress(violation)) {
@@ -361,12 +363,12 @@ impl<'a> Rounds<'a> {
         Ok(convex)
     }
 
-    fn finish(self, status: SolverStatus) -> Solution {
+    fn finish(self, status: SolverStatus, began: bool) -> Solution {
         let mut info = self.info;
         let (computed, reused) = self.source.counts();
         info.n_kernel_columns += computed;
         info.n_cache_hits += reused;
         info.status = status;
-        Solution { beta: self.beta, sums: self.sums, info }
+        Solution { beta: self.beta, sums: self.sums, began, info }
     }
 }

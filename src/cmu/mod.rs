@@ -69,7 +69,7 @@ pub fn solve_traced(
     check_len("matrix", problem.len(), gram.len())?;
     let mut state = State::new(gram, problem, threads);
     state.info.status = iterate(&mut state, settings, known_convex, monitor, trace);
-    Ok(Solution { beta: state.beta, sums: state.sums, info: state.info })
+    Ok(Solution { beta: state.beta, sums: state.sums, began: true, info: state.info })
 }
 
 /// The method: phase after phase until it is done.

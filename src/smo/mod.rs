@@ -16,6 +16,7 @@ mod working_pair;
 pub use settings::{Selection, SmoSettings};
 
 use crate::error::{Error, Result};
+use crate::gradient;
 use crate::kernel::SingleColumns;
 use crate::observer::Monitor;
 use crate::problem::DualProblem;
@@ -53,11 +54,13 @@ pub fn solve(
         });
     }
     let mut state = State::new(source, problem, settings);
-    let status = match begin(&mut state, monitor)? {
+    let told = begin(&mut state, monitor)?;
+    let began = told.is_none();
+    let status = match told {
         Some(status) => status,
         None => iterate(&mut state, settings, known_convex, monitor)?,
     };
-    Ok(finish(state, status))
+    Ok(finish(state, status, began))
 }
 
 /// A start other than zero needs its gradient.
@@ -196,11 +199,11 @@ fn target(tol: f64, floor: f64) -> f64 {
 
 /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
 fn reserve_time(state: &State<'_>, monitor: &mut Monitor<'_>) {
-    let n_support = state.beta.iter().filter(|b| **b != 0.0).count();
-    monitor.reserve(state.source.seconds_for(n_support));
+    let n_columns = gradient::columns_of(&state.beta, state.source.len());
+    monitor.reserve(state.source.seconds_for(n_columns));
 }
 
-fn finish(mut state: State<'_>, status: SolverStatus) -> Solution {
+fn finish(mut state: State<'_>, status: SolverStatus, began: bool) -> Solution {
     if state.sums.is_none() {
         state.restore_sums();
     }
@@ -210,5 +213,5 @@ fn finish(mut state: State<'_>, status: SolverStatus) -> Solution {
     info.n_cache_hits = reused;
     info.seconds.kernel = state.source.seconds_for(computed);
     info.status = status;
-    Solution { beta: state.beta, sums: state.sums, info }
+    Solution { beta: state.beta, sums: state.sums, began, info }
 }

@@ -340,6 +340,12 @@ fn judged_by_tolerance_or_floor() {
     assert_eq!(c.judge(1e-10), Some(SolverStatus::OptimalToPrecision));
     c.kkt_violation = 1e-7;
     assert_eq!(c.judge(1e-10), None);
+    c.kkt_violation = 1e-9;
+    for (gap, status) in [(0.9, Some(SolverStatus::Optimal)), (1.1, None), (1e80, None)] {
+        c.relative_gap = gap;
+        assert_eq!(c.judge(1e-9), status, "a gap of {gap} objectives");
+    }
+    c.relative_gap = 0.0;
     c.kkt_violation = f64::NAN;
     assert_eq!(c.judge(1e-10), None, "what is not a number is not optimal");
 }

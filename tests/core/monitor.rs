@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use exactsvm::fit::{Limits, fit_points};
+use exactsvm::fit::{Fit, Limits, Settings, fit_points};
 use exactsvm::{
-    CmuSettings, Control, DualProblem, Kernel, Monitor, NoObserver, Observer, Points, Progress,
-    SolverStatus, Threads, cmu,
+    CmuSettings, Control, DualProblem, Encoding, Kernel, Monitor, NoObserver, Observer, Points,
+    Progress, SmoSettings, SolverStatus, Threads, cmu,
 };
 
 use crate::common::{Case, Random, Recipe};
@@ -222,4 +222,73 @@ fn a_monitor_that_has_stopped_stays_stopped() {
         assert_eq!(monitor.poll(progress), Some(SolverStatus::Stopped));
     }
     assert_eq!(made.load(Ordering::Relaxed), 1, "a record is only made to be looked at");
+}
+
+/// Fits on columns, without any time.
+fn fit_without_time(encoding: Encoding, settings: &Settings) -> Fit {
+    let n = 600;
+    let mut random = Random::new(3);
+    let x: Vec<f64> = (0..2 * n).map(|_| random.between(-1.0, 1.0)).collect();
+    let targets: Vec<f64> = x.chunks(2).map(|p| p[0].signum()).collect();
+    let problem = encoding.problem(&targets, &vec![1.0; n], None).unwrap();
+    let kernel = Kernel::Rbf { gamma: 1.0 };
+    let points = Points::new(&x, n, 2, &kernel).unwrap();
+    // The matrix takes 2.9 MB.
+    let limits = Limits { max_time: Some(0.0), cache_bytes: Some(2e6) };
+    let threads = Threads::new(1);
+    let method = settings.method();
+    fit_points(&points, &kernel, &problem, method, &limits, &threads, &mut NoObserver).unwrap()
+}
+
+fn both_solvers() -> [Settings; 2] {
+    [Settings::Cmu(CmuSettings::default()), Settings::Smo(SmoSettings::default())]
+}
+
+#[test]
+fn a_limit_before_the_first_gradient_costs_no_certificate() {
+    for settings in both_solvers() {
+        for encoding in [Encoding::NuClassification { nu: 0.5 }, Encoding::OneClass { nu: 0.5 }] {
+            let Fit { x, certificate, info } = fit_without_time(encoding, &settings);
+            assert_eq!(info.status, SolverStatus::MaxTime);
+            let n_support = x.iter().filter(|x| **x > 0.0).count();
+            assert!(n_support >= 200);
+            assert!(info.n_kernel_columns <= n_support / 2, "{} columns", info.n_kernel_columns);
+            assert!(certificate.kkt_violation.is_nan() && certificate.duality_gap.is_nan());
+            assert!(certificate.dual_objective.is_nan() && certificate.gradient[0].is_nan());
+            assert!(certificate.equality_residual <= 1e-12);
+            assert_eq!(certificate.n_free + certificate.n_bounded, n_support);
+        }
+    }
+}
+
+#[test]
+fn variables_that_cancel_need_no_column() {
+    for settings in both_solvers() {
+        let fit = fit_without_time(Encoding::NuRegression { nu: 0.5 }, &settings);
+        assert_eq!(fit.info.status, SolverStatus::MaxTime);
+        assert_eq!(fit.info.n_kernel_columns, 0);
+        assert!(fit.x.iter().filter(|x| **x > 0.0).count() >= 200);
+        assert!(fit.certificate.kkt_violation > 0.0 && fit.certificate.duality_gap > 0.0);
+        assert!(fit.certificate.dual_objective.is_finite());
+    }
+}
+
+#[test]
+fn what_comes_after_a_limit_or_an_interrupt_is_limited_too() {
+    let longer_than_the_grace = Duration::from_millis(1100);
+    let starting = || Progress::starting("cmu", 0);
+    for (answer, max_time, ends) in [
+        (Control::Continue, Some(1e-3), true),
+        (Control::Interrupt, None, true),
+        (Control::Stop, None, false),
+    ] {
+        let mut watcher = Watcher::new(answer);
+        let mut monitor = Monitor::new(&mut watcher, max_time);
+        thread::sleep(A_WHILE);
+        assert!(monitor.indulges(), "nothing was stopped yet");
+        assert!(monitor.poll(starting).is_some());
+        assert!(monitor.indulges());
+        thread::sleep(longer_than_the_grace);
+        assert_eq!(monitor.indulges(), !ends);
+    }
 }

@@ -37,7 +37,7 @@ fn wrong_values_are_named() {
     for z in [0.0, 2.0, -0.5, f64::NAN, f64::INFINITY] {
         assert_eq!(blamed(&DualProblemParts { signs: &[1.0, z, -1.0], ..parts() }), "z");
     }
-    for u in [0.0, -1.0, f64::NAN, f64::NEG_INFINITY] {
+    for u in [0.0, -1.0, 2e100, f64::MAX, f64::NAN, f64::NEG_INFINITY] {
         assert_eq!(blamed(&DualProblemParts { upper: &[1.0, u, 1.0], ..parts() }), "upper");
     }
     for c in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from exactsvm import LinearSVC, LinearSVR
@@ -149,6 +150,23 @@ class TestEarlyStopping:
         options = parameters | {"solver": solver, "tol": 1e-9}
         model = LinearSVC(early_stopping=True, **options).fit(X, y)
         np.testing.assert_array_equal(model.coef_, LinearSVC(**options).fit(X, y).coef_)
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_auto_on_many_features_is_descent_that_stops(self, loss, slow):
+        (X, y), parameters = slow
+        X = csr_array(X)
+        # Of 6000 columns the same 40 are in use: no method that needs all pairs of them will do.
+        X = csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 6000))
+        options = parameters | {"loss": loss, "max_time": 20.0}
+        model = LinearSVC(early_stopping=True, **options).fit(X, y)  # a warning would be an error
+        assert model.certificate_.status == "early_stopped"
+        assert model.certificate_.solver == "dcd"
+        assert model.certificate_.relative_gap > model.tol
+        alone = LinearSVC(solver="dcd", early_stopping=True, **options).fit(X, y)
+        np.testing.assert_array_equal(model.coef_, alone.coef_)
+        longer = LinearSVC(max_iter=3 * model.n_iter_, **options)
+        assert fit(longer, X, y).n_iter_ > model.n_iter_
+        assert longer.certificate_.relative_gap < model.certificate_.relative_gap
 
     def test_other_ends_still_warn(self, slow):
         (X, y), parameters = slow

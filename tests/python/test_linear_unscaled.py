@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from exactsvm import LinearSVC, LinearSVR
 from generators import clouds, one_wide_column
-from linear_problems import primal
+from linear_problems import primal, regression_targets
 
 SOLVERS = ["auto", "cmu", "ipm", "dcd", "gd", "sgd"]
 
@@ -61,6 +61,25 @@ def fit(model, X, y):
     return bool(caught)
 
 
+def judge(outcomes):
+    """Check what (model, warned, value) of each solver claim; `value` is P from its definition."""
+    # The lowest of all objectives is what every dual value must stay below.
+    least = min(value for _, _, value in outcomes.values())
+    for solver, (model, warned, value) in outcomes.items():
+        certificate = model.certificate_
+        # No solver's sums are off by more than rounding.
+        slack = max(1e-9, 4 * certificate.precision_floor) * max(1.0, value)
+        assert abs(certificate.primal_objective - value) <= slack, solver
+        assert certificate.dual_objective <= least + slack, solver
+        assert certificate.is_optimal == (not warned) == (model.fit_status_ == 0), solver
+        if certificate.is_optimal:
+            allowed = max(model.tol, certificate.precision_floor)
+            assert certificate.relative_gap <= allowed, solver
+            assert value <= least + (allowed + 1e-9) * max(1.0, least), solver
+        else:
+            assert certificate.relative_gap > model.tol, solver
+
+
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,21 +98,32 @@ def test_classification_is_never_silently_wrong(kind, loss, C):
         outcomes[solver] = (model, warned, value)
         if kind in SOLVED and solver in ("auto", "ipm"):
             assert model.certificate_.is_optimal
-    # The lowest of all objectives is what every dual value must stay below.
-    least = min(value for _, _, value in outcomes.values())
-    for solver, (model, warned, value) in outcomes.items():
-        certificate = model.certificate_
-        # No solver's sums are off by more than rounding.
-        slack = max(1e-9, 4 * certificate.precision_floor) * max(1.0, value)
-        assert abs(certificate.primal_objective - value) <= slack, solver
-        assert certificate.dual_objective <= least + slack, solver
-        assert certificate.is_optimal == (not warned) == (model.fit_status_ == 0), solver
-        if certificate.is_optimal:
-            allowed = max(model.tol, certificate.precision_floor)
-            assert certificate.relative_gap <= allowed, solver
-            assert value <= least + (allowed + 1e-9) * max(1.0, least), solver
-        else:
-            assert certificate.relative_gap > model.tol, solver
+    judge(outcomes)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_regression_is_never_silently_wrong(kind, loss, C):
+    X, _ = KINDS[kind](200)
+    # All columns matter alike, so that the weights differ as much as the units do.
+    y = regression_targets((X - X.mean(axis=0)) / X.std(axis=0))
+    outcomes = {}
+    for solver in ("auto", "cmu", "ipm", "dcd"):
+        limit = 0.1 if solver == "dcd" else None
+        model = LinearSVR(loss=loss, C=C, epsilon=0.1, solver=solver, max_time=limit, n_jobs=1)
+        warned = fit(model, X, y)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_).all()
+        squared = loss.startswith("squared")
+        weights = np.full(len(y), C)
+        value = primal(
+            X, y, model.coef_, model.intercept_[0], weights, squared=squared, epsilon=0.1
+        )
+        outcomes[solver] = (model, warned, value)
+        if kind != "large offsets" and solver in ("auto", "ipm"):
+            assert model.certificate_.is_optimal
+    judge(outcomes)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from exactsvm import NuSVC, NuSVR, OneClassSVM
+from exactsvm.exceptions import ConvergenceWarning
+from generators import clouds
 from real_data import BINARY, REGRESSION, load
 
 SHARES = [0.1, 0.4, 0.8]
@@ -85,3 +87,25 @@ def test_one_class_with_a_tiny_nu_keeps_nearly_all(rng, gamma, n_features):
     assert model.certificate_.is_optimal
     assert (model.predict(X) == 1).mean() > 0.999
     assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("n", [500, 1500])
+@pytest.mark.parametrize("solver", ["cmu", "smo"])
+@pytest.mark.parametrize("gamma", [0.02, 0.1])
+def test_a_stationary_point_keeps_the_tolerance_in_the_scale_of_the_model(gamma, solver, n):
+    """The division by the margin makes the violation larger, on kernels that are no kernels too."""
+    X, y = clouds(n)
+    tol = 1e-9
+    # The smallest cache, 16 MB, holds the matrix of 500 rows and not that of 1500.
+    model = NuSVC(nu=0.5, kernel="sigmoid", gamma=gamma, solver=solver, tol=tol, cache_size=1)
+    with pytest.warns(ConvergenceWarning, match="not positive semidefinite"):
+        model.fit(X, y)
+    assert model.certificate_.status == "stationary"
+    values = y * model.decision_function(X)
+    x = np.zeros(len(y))
+    x[model.support_] = np.abs(model.dual_coef_[0])
+    free = (x > 1e-9 * x.max()) & (x < x.max() * (1 - 1e-9))
+    # f is 1 in the middle between what the classes allow, so that a free one is off by tol at most.
+    assert free.sum() >= 2
+    assert np.abs(values[free] - 1.0).max() <= tol
+    assert model.certificate_.kkt_violation <= tol

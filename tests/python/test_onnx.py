@@ -120,6 +120,29 @@ def test_many_classes(run, cls, kernel, shape):
     check(run(model, X.astype(np.float32)), model, X.astype(np.float32), 1e-7)
 
 
+@pytest.mark.parametrize("lost", [[(0, 1)], [(0, 2), (1, 3)], [(0, 3), (1, 3), (2, 3)], None])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_pairs_without_support_vectors(run, rng, kernel, lost, shape):
+    """A pair that has no time keeps its start, here zero; its constant value is a tie."""
+    X, y = rng.normal(size=(80, 3)), np.arange(80) % 4
+    model = SVC(C=3.0, kernel=kernel, warm_start=True, decision_function_shape=shape).fit(X, y)
+    classes = y[model.support_]
+    for a, b in lost or zip(*np.triu_indices(4, 1), strict=True):
+        model.dual_coef_[b - 1, classes == a] = 0.0
+        model.dual_coef_[a, classes == b] = 0.0
+    fitted(model.set_params(max_time=1e-9), X, y)
+    # What was lost: all of a class for the third, all of the model for the last.
+    expected = {None: 0, 3: 3}.get(lost and len(lost), 4)
+    assert np.count_nonzero(model.n_support_) == expected
+    blocks = np.split(model.dual_coef_, np.cumsum(model.n_support_)[:-1], axis=1)
+    empty = sum(not row.any() for block in blocks for row in block)
+    assert empty == (12 if lost is None else 2 * len(lost))
+    new = rng.normal(size=(300, 3))
+    check(run(model, new), model, new, 1e-12)
+    check(run(model, new.astype(np.float32)), model, new.astype(np.float32), 1e-7)
+
+
 def test_ties_of_votes_go_to_the_first(run, rng):
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     new = rng.normal(size=(2000, 2))

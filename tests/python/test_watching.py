@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import exactsvm
-from exactsvm import SVC, verify
+from exactsvm import SVC, NuSVC, NuSVR, OneClassSVM, verify
 from exactsvm._progress import Progress
 from exactsvm.exceptions import ConvergenceWarning
 from generators import checkerboard, clouds
@@ -324,8 +324,35 @@ def test_bar_shows_decades_of_the_violation(violations, capfd):
     capfd.readouterr()
 
 
+LIMITS = {"max_time": {"max_time": 1e-9}, "stopped": {"callback": lambda record: True}}
+
+
+@pytest.mark.parametrize("status", LIMITS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM])
+def test_stopped_before_the_first_gradient(kind, solver, status):
+    """These begin with many support vectors, whose columns nobody has time for."""
+    X, y = clouds(8000, n_features=100)
+    model = kind(solver=solver, kernel="laplacian", gamma=0.1, n_jobs=2, **LIMITS[status])
+    with pytest.warns(ConvergenceWarning) as warned:
+        model.fit(X, y)
+    assert len(warned) == 1
+    certificate = model.certificate_
+    assert certificate.status == status
+    assert np.isfinite(model.predict(X[:3])).all()
+    assert certificate.box_residual == 0.0
+    assert certificate.equality_residual <= 1e-12 * len(X)
+    if kind is NuSVR:  # the two variables of a point cancel: no column is needed
+        assert certificate.duality_gap > 0.0
+        return
+    assert len(model.support_) >= 3999
+    assert certificate.n_kernel_columns < len(model.support_) / 2
+    assert np.isnan([certificate.kkt_violation, certificate.duality_gap]).all()
+    assert "before anything was known" in str(warned[0].message)
+
+
 def test_solve_dual_stops_too():
-    X, y = checkerboard(1500, flipped=0.2)
+    X, y = checkerboard(2500, flipped=0.2)
     K = exactsvm.pairwise_kernel(X, gamma=1.0)
     for solver in SOLVERS:
         with pytest.warns(ConvergenceWarning, match="callback"):

@@ -2,6 +2,7 @@
 
 use super::Rounds;
 use crate::cmu::state::Outside;
+use crate::gradient;
 use crate::observer::{Monitor, Progress};
 use crate::problem::{BoundState, DualProblem};
 
@@ -9,14 +10,16 @@ use crate::problem::{BoundState, DualProblem};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Census {
     pub(super) support: usize,
+    /// Columns that the products of the point take.
+    pub(super) columns: usize,
     pub(super) free: usize,
     /// At the bound that is not zero.
     pub(super) bounded: usize,
 }
 
 impl Census {
-    pub(super) fn of(problem: &DualProblem, beta: &[f64]) -> Self {
-        let mut census = Self::default();
+    pub(super) fn of(problem: &DualProblem, beta: &[f64], n_points: usize) -> Self {
+        let mut census = Self { columns: gradient::columns_of(beta, n_points), ..Self::default() };
         for (v, &b) in beta.iter().enumerate() {
             census.support += usize::from(b != 0.0);
             census.free += usize::from(problem.bound_state(v, b) == BoundState::Free);
@@ -29,7 +32,7 @@ impl Census {
 impl Rounds<'_> {
     /// The certificate at the end needs all columns of the support vectors; the time limit must leave room for it.
     pub(super) fn reserve_time(&self, monitor: &mut Monitor<'_>) {
-        monitor.reserve(self.source.seconds_for(self.census.support));
+        monitor.reserve(self.source.seconds_for(self.census.columns));
     }
 
     pub(super) fn outside(&self, set: &[usize], violation: f64) -> Outside {
