@@ -141,11 +141,13 @@ pub(crate) fn train_in(
         let violation = certificate.kkt_violation;
         let model = encoding.model(&problem, &x, &mut certificate);
         let solver_tol = settings.method().tol();
-        let too_wide = info.status == SolverStatus::Stalled
-            && certificate.is_hopeless()
-            && violation <= solver_tol;
+        // Refused for the gap alone, which is another one where the model is scaled.
+        let refused = info.status == SolverStatus::Stalled && violation <= solver_tol;
+        let too_wide = refused && certificate.is_hopeless();
         let stationary = info.status == SolverStatus::Stationary;
-        if too_wide || (model.scale != 1.0 && (stationary || info.status.is_optimal())) {
+        // After a repeat what counts is `tol`, whether or not the solver reached what it was asked for.
+        let stalled = refused || (repeats > 0 && info.status == SolverStatus::Stalled);
+        if stalled || (model.scale != 1.0 && (stationary || info.status.is_optimal())) {
             let judged = certificate.judge(tol);
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
             if judged.is_none() && repeats < MAX_REPEATS {
