@@ -61,9 +61,10 @@ pub(super) fn solve<R: Rows>(
         return ("dcd", outcome);
     }
     let (epoch, iteration) = costs(rows, problem);
-    let share = if settings.tol < TIGHT.0 { TIGHT.1 } else { 1.0 };
-    let budget = share * ITERATIONS * iteration / epoch;
-    if budget >= WORTH_A_TRY {
+    let interior_cost = ITERATIONS * iteration / epoch;
+    if interior_cost >= WORTH_A_TRY {
+        let share = if settings.tol < TIGHT.0 { TIGHT.1 } else { 1.0 };
+        let budget = share * interior_cost;
         let outcome = dual_descent::solve(
             rows,
             problem,

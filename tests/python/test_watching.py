@@ -332,7 +332,7 @@ LIMITS = {"max_time": {"max_time": 1e-9}, "stopped": {"callback": lambda record:
 @pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM])
 def test_stopped_before_the_first_gradient(kind, solver, status):
     """These begin with many support vectors, whose columns nobody has time for."""
-    X, y = clouds(8000, n_features=100)
+    X, y = clouds(8000, n_features=400)
     model = kind(solver=solver, kernel="laplacian", gamma=0.1, n_jobs=2, **LIMITS[status])
     with pytest.warns(ConvergenceWarning) as warned:
         model.fit(X, y)
@@ -346,7 +346,7 @@ def test_stopped_before_the_first_gradient(kind, solver, status):
         assert certificate.duality_gap > 0.0
         return
     assert len(model.support_) >= 3999
-    assert certificate.n_kernel_columns < len(model.support_) / 2
+    assert certificate.n_kernel_columns < len(model.support_)
     assert np.isnan([certificate.kkt_violation, certificate.duality_gap]).all()
     assert "before anything was known" in str(warned[0].message)
 
