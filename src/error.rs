@@ -66,7 +66,7 @@ pub enum Error {
     /// The free variables outgrow the memory that may be used.
     #[error(
         "cache_size: {n_free} support vectors are strictly between their bounds; their block of the kernel matrix and its factor take \
-         {needed_mb:.1} MB, cache_size allows {allowed_mb:.1} MB; raise cache_size, lower C or train on fewer rows"
+         {needed_mb:.1} MB, {allowed_mb:.1} MB are allowed (cache_size, but 16 at least); raise cache_size, lower C or train on fewer rows"
     )]
     Memory {
         /// How many there are.

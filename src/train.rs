@@ -140,6 +140,17 @@ pub(crate) fn train_in(
         }
         let violation = certificate.kkt_violation;
         let model = encoding.model(&problem, &x, &mut certificate);
+        let before = last.as_ref().map(|last| last.info.status);
+        if info.status == SolverStatus::Stalled
+            && let Some(judged) = certificate.judge(tol)
+        {
+            // A standstill below a tolerance that was tightened is none for the one that was asked for.
+            info.status = match before {
+                Some(SolverStatus::Stationary) => SolverStatus::Stationary,
+                Some(before) if before.is_optimal() => judged,
+                _ => SolverStatus::Stalled,
+            };
+        }
         let solver_tol = settings.method().tol();
         // Refused for the gap alone, which is another one where the model is scaled.
         let refused = info.status == SolverStatus::Stalled && violation <= solver_tol;

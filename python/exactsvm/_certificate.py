@@ -126,6 +126,12 @@ class Certificate:
             **{**record, "bias_interval": (), "seconds": {}, "status": "unknown", "solver": "none"}
         )
 
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields; NaN, which says that nothing is known, equals NaN."""
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        return all(_same(getattr(self, name), getattr(other, name)) for name in _FIELDS)
+
     @property
     def is_optimal(self) -> bool:
         """True if the status is "optimal" or "optimal_to_precision"."""
@@ -152,6 +158,13 @@ class Certificate:
         }
         head = f"{self.status} ({self.solver})"
         return "\n".join([head, *(f"  {label:<18}{text}" for label, text in rows.items())])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of a field are equal, or both NaN."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other or (one != one and other != other))
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Certificate))

@@ -21,6 +21,7 @@ from exactsvm._targets import (
     check_nu,
     class_weights,
     encode_classes,
+    find_classes,
     upper_bounds,
 )
 
@@ -107,10 +108,9 @@ class BaseKernelClassifier(ClassifierMixin, BaseKernelSVM):
 
     def _encode(self, targets: NDArray[Any] | None, n: int, weights: Floats | None) -> Encoded:
         assert targets is not None
-        classes, codes, kept = encode_classes(targets, weights)
-        if not isinstance(kept, slice):
-            codes = codes[kept]
-            weights = None if weights is None else weights[kept]
+        classes, kept = find_classes(targets, weights)
+        codes = encode_classes(targets[kept], classes)
+        weights = None if weights is None else weights[kept]
         by_class = class_weights(self.class_weight, classes, codes, weights)
         upper = upper_bounds(self._factor(), by_class, codes, weights)
         check_bounds(upper, self._factor())

@@ -41,6 +41,10 @@ def save_libsvm(model: Any, path: str | PathLike[str]) -> None:
     -----
     svm-predict reads the file. Its features are numbered from 1.
 
+    OneClassSVM calls points on the border of its region, to within the precision of the solution,
+    inside. LIBSVM takes the sign of the value as rounding leaves it: there it may call such points
+    (support vectors strictly between their bounds above all) outside.
+
     Examples
     --------
     >>> import tempfile

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactsvm import _core
@@ -22,10 +21,12 @@ from exactsvm._parameters import (
     check_flag,
     check_limits,
     check_number,
+    check_seed,
     check_verbose,
     refuse,
 )
 from exactsvm._progress import Callback, Progress
+from exactsvm._solvers import resolve_seed
 from exactsvm._status import warn_unless_optimal
 from exactsvm._targets import weighted
 from exactsvm._threads import check_n_jobs, resolve_n_jobs
@@ -113,8 +114,7 @@ class BaseLinearSVM(BaseEstimator):
         check_callback(self.callback)
         check_n_jobs(self.n_jobs)
         check_choice("solver", self.solver, SOLVERS)
-        if self.random_state is not None:
-            check_random_state(self.random_state)
+        check_seed(self.random_state)
 
     def _checked(self, X: ArrayLike, y: ArrayLike, reset: bool, **options: Any) -> tuple[Any, Any]:
         """Return X and y, X as it came if that is a form that the core reads."""
@@ -130,17 +130,12 @@ class BaseLinearSVM(BaseEstimator):
             **options,
         )
 
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _options(self) -> dict[str, Any]:
         return {
             "solver": self.solver,
             "tol": float(self.tol),
             "max_iter": int(self.max_iter),
-            "seed": self._seed(),
+            "seed": resolve_seed(self.random_state),
             "learning_rate": self.learning_rate,
             "eta0": float(self.eta0),
             "power_t": float(self.power_t),

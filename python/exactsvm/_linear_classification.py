@@ -8,13 +8,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from exactsvm._linear import BaseLinearSVM, Floats, Model, class_signs, samples_of, term_weights
 from exactsvm._one_vs_rest import Observer, solve_all
 from exactsvm._parameters import check_choice, check_verbose
 from exactsvm._progress import Callback, Progress
-from exactsvm._targets import check_class_weight, check_sample_weight, class_weights
+from exactsvm._targets import (
+    check_class_weight,
+    check_sample_weight,
+    class_weights,
+    encode_classes,
+    find_classes,
+)
 from exactsvm._threads import resolve_n_jobs
 
 
@@ -219,15 +224,8 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         """
         self._check_parameters()
         points, labels = self._checked(X, y, reset=True)
-        check_classification_targets(labels)
         weights = check_sample_weight(sample_weight, len(labels))
-        present = labels if weights is None else labels[weights > 0.0]
-        if len(present) == 0:
-            raise ValueError("sample_weight must not be zero everywhere: no class is left")
-        classes = np.unique(present)
-        if len(classes) < 2:
-            where = "y" if weights is None else "y, where sample_weight is positive,"
-            raise ValueError(f"{where} must hold at least two classes; got 1 class, {classes[0]!r}")
+        classes, _ = find_classes(labels, weights)
         start = self._last(classes, points.shape[1]) if self.warm_start else None
         models = self._train(points, labels, classes, weights, start, self._options())
         self._keep_classes(models, classes)
@@ -349,7 +347,7 @@ class LinearSVC(ClassifierMixin, BaseLinearSVM):
         """Return the factor of C of each sample, None if it is 1 for all."""
         if self.class_weight is None:
             return weights
-        codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
+        codes = encode_classes(labels, classes)
         by_class = class_weights(self.class_weight, classes, codes, weights)
         return by_class[codes] if weights is None else by_class[codes] * weights
 

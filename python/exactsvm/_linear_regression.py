@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from exactsvm._linear import BaseLinearSVM, Floats, samples_of, term_weights
 from exactsvm._parameters import check_number
 from exactsvm._progress import Callback
-from exactsvm._targets import check_sample_weight
+from exactsvm._targets import check_sample_weight, rows_of_weight
 
 
 class LinearSVR(RegressorMixin, BaseLinearSVM):
@@ -171,8 +171,7 @@ class LinearSVR(RegressorMixin, BaseLinearSVM):
         points, targets = self._checked(X, y, reset=True, y_numeric=True)
         targets = np.ascontiguousarray(targets, dtype=np.float64)
         weights = check_sample_weight(sample_weight, len(targets))
-        if weights is not None and not weights.any():
-            raise ValueError("sample_weight must not be zero everywhere: no sample is left")
+        rows_of_weight(weights)  # there must be some
         upper = term_weights(self.C, weights, len(targets))
         start = None
         if self.warm_start and len(getattr(self, "coef_", ())) == points.shape[1]:

@@ -36,12 +36,10 @@ def rows_of_weight(weights: Floats | None) -> Kept:
     return kept
 
 
-def encode_classes(
-    y: NDArray[Any], weights: Floats | None
-) -> tuple[NDArray[Any], NDArray[np.int64], Kept]:
-    """Return the labels, the number of its label for each row, and the rows of positive weight.
+def find_classes(y: NDArray[Any], weights: Floats | None) -> tuple[NDArray[Any], Kept]:
+    """Return the labels, two or more, and the rows of positive weight.
 
-    Rows of weight zero may have any label; theirs is no class, and the number means nothing.
+    Rows of weight zero may have any label; theirs is no class.
     """
     if y.dtype.kind not in "biuUS":  # the others are labels whatever their values
         check_classification_targets(y)
@@ -53,8 +51,12 @@ def encode_classes(
             f"{where} must hold two classes or more; got 1 class, {classes.tolist()[0]!r}. In "
             "a grid search or cross-validation a fold may have lost the others"
         )
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return classes, codes.astype(np.int64), kept
+    return classes, kept
+
+
+def encode_classes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of each row's label; of one that is no class it means nothing."""
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int64)
 
 
 def check_nu(nu: float, sums: Floats) -> None:

@@ -1,5 +1,6 @@
 """Models as files: our own, and LIBSVM's."""
 
+import dataclasses
 import io
 import json
 import shutil
@@ -245,3 +246,20 @@ def test_what_libsvm_lacks_is_refused(tmp_path):
         save_libsvm(SVC().fit(X, ["a", "b"]), tmp_path / "m")
     with pytest.raises(NotFittedError):
         save_libsvm(SVC(), tmp_path / "m")
+
+
+@pytest.mark.filterwarnings("ignore:Not optimal")
+def test_certificates_of_which_nothing_is_known_stay_equal(tmp_path, rng):
+    X = rng.normal(size=(60, 4))
+    stationary = NuSVC(kernel="sigmoid", gamma=0.3).fit(X, rng.integers(0, 2, 60))
+    stopped = NuSVC(max_time=1e-9).fit(X, np.arange(60) % 3)
+    for model in (stationary, stopped):
+        assert np.isnan(model.certificate_.relative_gap)
+        save(model, tmp_path / "model.npz")
+        again = load(tmp_path / "model.npz")
+        assert again.certificate_ == model.certificate_
+        assert list(again.certificates_) == list(model.certificates_)
+    assert stationary.certificate_ != stopped.certificate_
+    changed = dataclasses.replace(stopped.certificate_, dual_objective=0.0)
+    assert changed != stopped.certificate_
+    assert changed != 0.0

@@ -241,7 +241,7 @@ def test_bad_parameters_are_named_before_any_work(name, value):
     ("change", "message"),
     [
         (lambda X, y: (np.where(X > 2, np.nan, X), y, None), "NaN"),
-        (lambda X, y: (X, np.ones(len(y)), None), "at least two classes; got 1 class"),
+        (lambda X, y: (X, np.ones(len(y)), None), "two classes or more; got 1 class"),
         (lambda X, y: (X, y, -np.ones(len(y))), "sample_weight must not be negative"),
         (lambda X, y: (X, y, np.zeros(len(y))), "sample_weight must not be zero everywhere"),
         (lambda X, y: (X, y, np.ones(3)), "sample_weight must have shape"),
@@ -298,3 +298,10 @@ def test_a_warm_start_begins_at_the_last_weights(solver):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         cold = model.set_params(warm_start=False).fit(X, y)
     assert cold.certificate_.primal_objective > least * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", [-1, "one", 2**32])
+def test_random_state_is_named(seed):
+    X, y = clouds(40)
+    with pytest.raises(ValueError, match="random_state must be None, an integer from 0"):
+        LinearSVC(random_state=seed).fit(X, y)

@@ -1,5 +1,7 @@
 """What nu promises, on real data: at most that share of errors, at least so many supports."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,18 @@ def test_a_stationary_point_keeps_the_tolerance_in_the_scale_of_the_model(gamma,
     assert free.sum() >= 2
     assert np.abs(values[free] - 1.0).max() <= tol
     assert model.certificate_.kkt_violation <= tol
+
+
+def test_a_margin_that_is_rounding_is_no_standstill():
+    """Labels at random on few distinct rows: the division by next to nothing asks for too much."""
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        X = rng.uniform(size=(40, 3))
+        X[X < 0.6] = 0.0
+        y = rng.randint(0, 3, size=40)
+        model = NuSVC(gamma="auto", nu=0.3, max_time=20.0)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "nu=0.3 leaves no margin", UserWarning)
+            model.fit(X, y)
+        assert all(c.is_optimal for c in model.certificates_)
+        assert all(c.kkt_violation <= max(1e-8, c.precision_floor) for c in model.certificates_)

@@ -8,7 +8,7 @@ import exactsvm
 from exactsvm import SVC, SVR, OneClassSVM, _data
 from exactsvm._data import sparse_kernel
 from exactsvm._kernels import KernelSettings
-from generators import three_clusters
+from generators import clouds, three_clusters
 from optimality import kernel_matrix
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "laplacian"]
@@ -154,3 +154,11 @@ def test_points_far_apart(monkeypatch, kernel, block_bytes):
         K[:, :7],
         atol=1e-14,
     )
+
+
+def test_too_many_free_variables_name_the_memory_that_was_allowed():
+    X, y = clouds(2500)
+    # Points that see nobody else are free, one and all.
+    model = SVC(gamma=100.0, C=1e3, cache_size=10)
+    with pytest.raises(MemoryError, match=r"16\.0 MB are allowed \(cache_size, but 16 at least\)"):
+        model.fit(X, y)
