@@ -87,6 +87,11 @@ impl Certificate {
         self.relative_gap > HOPELESS_GAP && self.relative_gap.is_finite()
     }
 
+    /// Whether the violation is within `tol` or the floor, which is all that can be said where the problem is not convex.
+    pub(crate) fn is_stationary(&self, tol: f64) -> bool {
+        self.kkt_violation.max(self.bias_violation) <= tol.max(self.precision_floor)
+    }
+
     /// What may be called optimal: the violation (with the given bias, if one was given) is within `tol`, or within the floor that
     /// rounding sets. Nothing that is not finite is, and nothing whose gap exceeds the objective: the gap is as large as the violation
     /// times the bounds, and a small violation of huge bounds means little.

@@ -104,6 +104,7 @@ pub(crate) fn train_in(
     let tol = settings.method().tol();
     let mut limits = limits.clone();
     let mut last: Option<Trained> = None;
+    let mut stationary = false;
     for repeats in 0.. {
         let Fit { x, mut certificate, mut info } = match source {
             Source::Rows { values, n_features, kernel } => {
@@ -140,41 +141,34 @@ pub(crate) fn train_in(
         }
         let violation = certificate.kkt_violation;
         let model = encoding.model(&problem, &x, &mut certificate);
-        let before = last.as_ref().map(|last| last.info.status);
-        if info.status == SolverStatus::Stalled
-            && let Some(judged) = certificate.judge(tol)
-        {
-            // A standstill below a tolerance that was tightened is none for the one that was asked for.
-            info.status = match before {
-                Some(SolverStatus::Stationary) => SolverStatus::Stationary,
-                Some(before) if before.is_optimal() => judged,
-                _ => SolverStatus::Stalled,
-            };
-        }
         let solver_tol = settings.method().tol();
-        // Refused for the gap alone, which is another one where the model is scaled.
-        let refused = info.status == SolverStatus::Stalled && violation <= solver_tol;
-        let too_wide = refused && certificate.is_hopeless();
-        let stationary = info.status == SolverStatus::Stationary;
-        // After a repeat what counts is `tol`, whether or not the solver reached what it was asked for.
-        let stalled = refused || (repeats > 0 && info.status == SolverStatus::Stalled);
-        if stalled || (model.scale != 1.0 && (stationary || info.status.is_optimal())) {
-            let judged = certificate.judge(tol);
+        stationary |= info.status == SolverStatus::Stationary;
+        // Below its tolerance a point is only refused for its gap, which is another one where the model is scaled.
+        let stands_still = info.status == SolverStatus::Stalled && violation > solver_tol;
+        let is_final = match info.status {
+            SolverStatus::Stalled => stands_still && repeats == 0,
+            status => {
+                !(status.is_optimal() || status == SolverStatus::Stationary)
+                    || (model.scale == 1.0 && repeats == 0)
+            }
+        };
+        if !is_final {
+            let judged = if stationary {
+                certificate.is_stationary(tol).then_some(SolverStatus::Stationary)
+            } else {
+                certificate.judge(tol)
+            };
             limits.max_time = limits.max_time.map(|t| (t - info.seconds.total).max(1e-3));
-            if judged.is_none() && repeats < MAX_REPEATS {
+            if judged.is_none() && !stands_still && repeats < MAX_REPEATS {
                 // The gap falls as the violation does.
-                let excess = if too_wide { certificate.relative_gap } else { 1.0 };
+                let excess = if certificate.is_hopeless() { certificate.relative_gap } else { 1.0 };
                 let wanted = 0.5 * tol * model.scale / excess;
                 settings = settings.with_tol(wanted.min(0.5 * solver_tol));
                 problem = problem.starting_at(&x);
                 last = Some(Trained { model, x, certificate, info });
                 continue;
             }
-            info.status = match judged {
-                None => SolverStatus::Stalled,
-                Some(_) if stationary => SolverStatus::Stationary,
-                Some(status) => status,
-            };
+            info.status = judged.unwrap_or(SolverStatus::Stalled);
         }
         return Ok(Trained { model, x, certificate, info });
     }
