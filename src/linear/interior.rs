@@ -83,12 +83,14 @@ pub(super) fn solve<R: Rows>(
             method.best_dual = certificate.dual_objective;
             asked *= 0.1;
         }
-        if gap < 0.99 * smallest || method.centrality() < 0.9 * method.last_mu {
+        // Not the relative gap, which rises while D comes up to zero.
+        let distance = method.best_primal - method.best_dual;
+        if distance < 0.99 * smallest || method.centrality() < 0.9 * method.last_mu {
             since = 0;
         } else {
             since += 1;
         }
-        smallest = smallest.min(gap);
+        smallest = smallest.min(distance);
         if since > PATIENCE {
             status = SolverStatus::Stalled;
             break;
