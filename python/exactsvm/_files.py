@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path as FilePath
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -126,7 +127,7 @@ def load(path: Path) -> Any:
     Parameters
     ----------
     path : str, path or binary file
-        Where to read.
+        Where to read; ".npz" is added to a name that is not there without it, as `save` does.
 
     Returns
     -------
@@ -142,6 +143,8 @@ def load(path: Path) -> Any:
     >>> load(io.BytesIO(file.getvalue())).predict([[1.0]]).round(6).tolist()
     [3.0]
     """
+    if isinstance(path, (str, PathLike)) and not FilePath(path).exists():
+        path = f"{fspath(path)}.npz"
     try:
         with zipfile.ZipFile(path) as archive:
             _check_members(archive)

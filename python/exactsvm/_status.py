@@ -42,7 +42,8 @@ def warn_unless_optimal(certificate: Certificate, tol: float, *, stacklevel: int
     reason, advice = _REASON_AND_ADVICE.get(
         certificate.status, (f"the solver ended with status {certificate.status!r}", "")
     )
-    if certificate.status == "stalled" and certificate.kkt_violation <= tol:
+    small = certificate.kkt_violation <= tol
+    if certificate.status == "stalled" and small and certificate.relative_gap > 1.0:
         reason = "with bounds as large as these the violation that is left means a gap this large"
         advice = "Lower C, or use C=inf for a hard margin."
     reached = (

@@ -17,12 +17,18 @@ use crate::status::SolverStatus;
 /// Cycles that are granted at the floor to get well below it, in units of the patience.
 const DIG: usize = 8;
 
+/// Cycles after which an objective that falls is no progress without a clearly smaller violation: where entries differ by many orders of
+/// magnitude, steps may gain a little on one side of rounding for ever.
+const SLOW: usize = 10_000;
+
 /// Watches for a standstill.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     best_violation: f64,
     best_objective: f64,
     idle: usize,
+    /// Cycles since the violation was clearly smaller than ever before.
+    slow: usize,
     rung: usize,
     /// Violation at the last check on a fresh gradient.
     verified: f64,
@@ -40,6 +46,7 @@ impl Default for Watch {
             best_violation: f64::INFINITY,
             best_objective: f64::INFINITY,
             idle: 0,
+            slow: 0,
             rung: 0,
             verified: f64::INFINITY,
             polished: f64::INFINITY,
@@ -54,8 +61,10 @@ impl Watch {
     pub(super) fn note(&mut self, state: &State<'_>, violation: f64) {
         let (objective, noise) = gradient::objective(state.problem, &state.beta, &state.gradient);
         let first = self.best_objective.is_infinite();
-        if first || violation < 0.7 * self.best_violation || objective < self.best_objective - noise
-        {
+        let nearer = violation < 0.7 * self.best_violation;
+        self.slow = if nearer { 0 } else { self.slow + 1 };
+        let falls = objective < self.best_objective - noise && self.slow < SLOW;
+        if first || nearer || falls {
             self.idle = 0;
             self.rung = 0;
         } else {

@@ -272,7 +272,8 @@ impl<'a, R: Rows> Descent<'a, R> {
             if high > 0.0 { high } else { f64::INFINITY },
             if low < 0.0 { low } else { f64::NEG_INFINITY },
         );
-        high - low <= NOTHING && moved.abs() <= NOTHING
+        // Slopes that are all equal are not zero.
+        high.max(0.0) - low.min(0.0) <= NOTHING && moved.abs() <= NOTHING
     }
 
     /// P where the descent stands. The decision values that this takes tell which variables were set aside wrongly: these are active

@@ -62,6 +62,16 @@ def test_saved_and_loaded(tmp_path, rng, model, n_classes):
     assert [repr(c) for c in again.certificates_] == [repr(c) for c in model.certificates_]
 
 
+def test_a_name_without_suffix(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = SVR().fit(X, y)
+    save(model, tmp_path / "model")
+    for name in ("model", "model.npz"):
+        np.testing.assert_array_equal(load(str(tmp_path / name)).predict(X), model.predict(X))
+    with pytest.raises(FileNotFoundError, match="other"):
+        load(tmp_path / "other")
+
+
 def test_files_of_schema_1_are_read():
     """Written when of several certificates only the one with the largest gap was kept."""
     X, y = load_iris(return_X_y=True)

@@ -3,9 +3,12 @@
 Each must end, say truly how far it came, and come as far as float64 allows.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 
 import exactsvm
 from evaluate import EPS, alpha_of, evaluate, intercept_of
@@ -113,3 +116,18 @@ def test_distances_of_points_far_apart(spread, C):
     falling = np.where(z > 0, alpha > 0, alpha < C)
     assert model.certificate_.status == "optimal"
     assert v[rising].max() - v[falling].min() <= 1e-8 + model.certificate_.precision_floor
+
+
+@pytest.mark.parametrize(("seed", "C", "nu"), [(182, 0.01, 0.7), (384, 0.1, 0.3), (384, 1.0, 0.5)])
+def test_entries_of_many_magnitudes_end(seed, C, nu):
+    """Steps that gain a little on one side of rounding went on for ever; max_time is the net."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((30, 2)) * [0.1, 100.0]
+    y = X.sum(axis=1) + 0.1 * random.standard_normal(30)
+    weights = 10.0 ** random.integers(-1, 4, 30)
+    model = exactsvm.NuSVR(kernel="poly", degree=2, gamma=1000.0, C=C, nu=nu, max_time=60.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        certificate = model.fit(X, y, weights).certificate_
+    assert certificate.status in ("optimal", "optimal_to_precision", "stalled")
+    assert certificate.duality_gap >= 0.0

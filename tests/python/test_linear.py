@@ -138,6 +138,33 @@ def test_weights_are_repetitions_and_zeros_are_absence(rng):
     np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("solver", ["auto", "ipm"])
+@pytest.mark.parametrize(
+    ("seed", "n", "d", "C"), [(0, 10_000, 5, 1e3), (1, 10_000, 5, 1e6), (2, 3000, 2, 1e6)]
+)
+def test_classes_that_hardly_overlap(seed, n, d, C, solver, loss):
+    """Weights grow by hundreds, and D comes up to zero from far below, before the gap can close."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d))
+    score = X @ random.standard_normal(d) + 1e-3 * random.standard_normal(n)
+    y = score > np.quantile(score, 0.33)
+    model = LinearSVC(solver=solver, loss=loss, C=C).fit(X, y)  # a warning would be an error
+    exact = LinearSVC(solver="cmu", loss=loss, C=C).fit(X, y).certificate_
+    value = model.certificate_.primal_objective
+    assert model.certificate_.status == "optimal"
+    room = exact.precision_floor * exact.primal_objective
+    assert exact.dual_objective - room <= value <= exact.primal_objective * (1.0 + model.tol)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_two_equal_rows_of_two_classes(C):
+    """Slopes that are all equal are not all zero."""
+    X, y = [[3.0, 0.75, 0.94]] * 2, [0, 1]
+    model = LinearSVC(loss="hinge", solver="dcd", C=C, fit_intercept=False).fit(X, y)
+    assert model.certificate_.dual_objective == pytest.approx(2.0 * C, rel=1e-6)
+
+
 class TestPartialFit:
     def test_epochs_approach_the_optimum(self):
         X, y = clouds(400)
